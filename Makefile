@@ -6,12 +6,12 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 CODE := src tests tools $(if $(wildcard bench/*.py),bench)
-# Test processes at once, each with servers of its own. Tests mostly wait: two more than there are cores.
+# The number of concurrent test processes, each with its own servers. Two more than cores, since tests mostly wait.
 AT_ONCE := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 2 )))
-# What is run on a cluster too: every test of these that does not say why it needs one server (`one_server`).
+# Folders whose tests also run on a cluster, except tests that are marked `one_server` with a reason.
 ON_CLUSTER := tests/integration tests/partitions
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# Tests start some thousand processes. Without stored bytecode each of them compiles the package again: 0.2 s.
+# Tests start some thousand processes. Without stored bytecode each would take 0.2 s to compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
 # Stamps: an install is repeated only when pyproject.toml changes.
@@ -32,58 +32,58 @@ dashboard: $(READY_DEMO) ## run the demo with the dashboard, at a URL that it pr
 test: $(READY_DEV) chromium ## run the test suite
 	@$(PYTHON) -m pytest tests --ignore tests/cluster --ignore tests/model/test_mutants.py -n $(AT_ONCE) --dist worksteal
 
-test-mutants: $(READY_DEV) ## put each known defect into the Lua side: the model must find every one
+test-mutants: $(READY_DEV) ## plant each known defect in the Lua files: the model must find every one
 	@$(PYTHON) -m pytest tests/model/test_mutants.py -n $(AT_ONCE) --dist worksteal
 
-# The dashboard is tested in a real browser.
+# Needed for the tests of the dashboard in a real browser.
 chromium:
 	@if ! command -v chromium >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    echo "installing chromium, for the tests of the dashboard"; \
 	    (apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y chromium) >/dev/null 2>&1 || true; \
 	fi
 	@command -v chromium >/dev/null || echo "chromium is not installed (Debian: apt-get install chromium):" \
-	    "left out are all tests of the dashboard in a browser"
+	    "all tests of the dashboard in a browser are left out"
 
 # The range of redis-py is wide on purpose; its oldest release has a virtual environment of its own.
 test-oldest: $(READY_OLDEST) ## run the client tests with the oldest redis-py we accept
 	@$(OLDEST)/bin/python -m pytest tests/integration tests/unit -n $(AT_ONCE) --dist worksteal
 
-test-scripts: $(READY_DEV) ## run the tests of the Lua side by EVALSHA, as servers without functions have it
+test-scripts: $(READY_DEV) ## run the tests of the Lua files with EVALSHA, as on servers without functions
 	@GROUPMQ_CALLS=script $(PYTHON) -m pytest tests/lua -n $(AT_ONCE) --dist worksteal
 
-chaos: $(READY_DEV) ## break everything at random and prove that nothing is lost (ARGS="--minutes 2 --seed 7")
+chaos: $(READY_DEV) ## inject random faults and prove that nothing is lost (ARGS="--minutes 2 --seed 7")
 	@$(PYTHON) -m tests.chaos $(ARGS)
 
-chaos-ci: $(READY_DEV) ## two minutes of it with a fixed seed, and a short race of schedulers
+chaos-ci: $(READY_DEV) ## run `chaos` for two minutes with a fixed seed, and a short race of schedulers
 	@$(PYTHON) -m tests.chaos --minutes 2 --seed 7
 	@$(PYTHON) -m tests.chaos.ticks --ticks 5000 --seconds 20 --seed 7
 
-ticks: $(READY_DEV) ## eight schedulers race for 100,000 ticks while they are killed, frozen and cut off (ARGS="--seed 1")
+ticks: $(READY_DEV) ## let eight schedulers race for 100,000 ticks while they are killed or cut off (ARGS="--seed 1")
 	@$(PYTHON) -m tests.chaos.ticks $(ARGS)
 
-failovers: $(READY_DEV) ## what failovers lose of acknowledged adds: ARGS="--count 200 --lag 5 --server redis"
+failovers: $(READY_DEV) ## count the acknowledged adds that failovers lose (ARGS="--count 200 --lag 5 --server redis")
 	@$(PYTHON) -m tests.chaos.failovers $(ARGS)
 
-fuzz: $(READY_DEV) ## hostile arguments and damaged values, for long: FUZZ=5000
+fuzz: $(READY_DEV) ## test decoders and Lua functions with hostile and damaged input (FUZZ=5000)
 	@FUZZ=$${FUZZ:-5000} $(PYTHON) -m pytest tests/unit/protocol/test_decoders.py tests/lua/test_fuzz.py -n $(AT_ONCE) --timeout 3600
 
-soak: $(READY_DEV) ## load it for an hour and see what grows: ARGS="--minutes 60 --server valkey"
+soak: $(READY_DEV) ## run a steady load for an hour and report what grows (ARGS="--minutes 60 --server valkey")
 	@$(PYTHON) -m tests.soak $(ARGS)
 
-chaos-mutants: $(READY_DEV) ## the same on scripts with a defect, each of which must be found
+chaos-mutants: $(READY_DEV) ## run `chaos` on scripts with a known defect: each defect must be found
 	@$(PYTHON) -m tests.chaos.mutants $(ARGS)
 
-# Three to nine servers per test: fewer tests at once.
-test-cluster: $(READY_DEV) ## run the tests of Sentinel and clusters: failovers and moving slots of real servers
+# Fewer tests at once, since each of them starts three to nine servers.
+test-cluster: $(READY_DEV) ## run the tests of Sentinel and clusters: failovers and moving slots on real servers
 	@$(PYTHON) -m pytest tests/cluster -n 2 --dist worksteal
 
 test-on-cluster: $(READY_DEV) ## run the tests of queues, workers and partitions on a cluster
 	@GROUPMQ_TEST_SERVER=cluster $(PYTHON) -m pytest $(ON_CLUSTER) -n 2 --dist worksteal
 
-sync: $(READY_DEV) ## write the blocking client anew from the asynchronous one
+sync: $(READY_DEV) ## generate the blocking client from the asynchronous one
 	@$(PYTHON) -m tools.unasync
 
-check: $(READY_DEV) ## lint, formatting, types, layers, the blocking client, Lua, Dockerfile
+check: $(READY_DEV) ## check lint, formatting, types, layers, the blocking client, Lua and the Dockerfile
 	$(VENV)/bin/ruff check $(CODE)
 	$(VENV)/bin/ruff format --check $(CODE)
 	$(VENV)/bin/mypy --strict $(CODE)
@@ -93,10 +93,10 @@ check: $(READY_DEV) ## lint, formatting, types, layers, the blocking client, Lua
 	$(PYTHON) -m tools.lint_lua
 	if [ -x $(VENV)/bin/hadolint ]; then $(VENV)/bin/hadolint deploy/Dockerfile; fi
 
-bench: $(READY_DEV) ## measure throughput and latency beside the Node libraries
+bench: $(READY_DEV) ## measure throughput and latency, compared with the Node libraries
 	@$(PYTHON) -m bench $(ARGS)
 
-bench-python: $(READY_DEV) ## the same beside the Python libraries
+bench-python: $(READY_DEV) ## measure throughput and latency, compared with the Python libraries
 	@$(PYTHON) -m bench --peers python $(ARGS)
 
 clean: ## remove .venv and all caches
@@ -123,13 +123,13 @@ $(READY_OLDEST): pyproject.toml | $(PYTHON)
 	    hypothesis pytest pytest-asyncio pytest-timeout pytest-xdist
 	@touch $@
 
-# Plain python3 wins if it is new enough; a newer one beside an old python3 is found too.
+# Use python3 if it is new enough, otherwise a newer one that is installed beside it.
 $(PYTHON):
 	@for python in python3 python3.11 python3.12 python3.13 python3.14; do \
 	    if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 	        $$python -m venv --clear $(VENV) && exit 0; \
 	        rm -rf $(VENV); \
-	        echo "could not make a virtual environment (on Debian: apt-get install python3-venv)" >&2; \
+	        echo "could not create a virtual environment (on Debian: apt-get install python3-venv)" >&2; \
 	        exit 1; \
 	    fi; \
 	done; \

@@ -1,9 +1,9 @@
 """The cost of the dashboard: `python -m bench.dashboard [jobs] [groups]`.
 
-First each page of a large queue: milliseconds, commands at the server, the slowest of them. Then the throughput of a
-worker alone, and with ten open tabs that fetch their page on each change, in several rounds. Other work on the same
-machine changes a rate by more than the tabs do, so the table also has figures that depend less on that: the CPU time of
-a job, and the share of the server's time that went into read-only calls.
+It measures each page of a large queue: milliseconds, commands at the server, the slowest command. Then it measures the
+throughput of a worker alone, and with ten open tabs that fetch their page on each change, in several rounds. Other work
+on the same machine changes a rate by more than the tabs do, so the table also has figures that depend less on that: the
+CPU time of a job, and the share of the server's time that went into read-only calls.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def client_of(app: Any) -> httpx.AsyncClient:
 
 
 async def pages(server: Server, url: str, job: str, group: str) -> dict[str, dict[str, float]]:
-    """The best of several rounds, call by call: the log also counts the time that other processes take."""
+    """Measure all pages. The best of several rounds counts for each call, since other processes also take time."""
     app, watch = create_app(redis=url), Watch(server.client)
     found: dict[str, dict[str, float]] = {}
     async with client_of(app) as client:
@@ -148,7 +148,7 @@ class Run:
 
 
 async def run(server: Server, url: str, tabs_pid: int | None = None) -> Run:
-    """Measure one worker; the tabs, if any, are in another process."""
+    """Measure one worker. The tabs, if any, are in another process."""
     async with Queue(QUEUE, url, keep_completed=0) as queue:
         await queue.add_many({"data": n, "group_id": f"user:{n % 1000}"} for n in range(BURST))
 
@@ -209,7 +209,7 @@ async def main(jobs: int, groups: int) -> None:
         async with Queue(QUEUE, url) as queue:
             await queue.purge(("waiting",))
             await queue.reconfigure(keep_completed=0)
-        # Alternately, and equally often in each order, so that other work of the machine affects both alike.
+        # Alternate between both orders, so that other work of the machine affects both alike.
         rounds = [await one_round(server, url, tabs_first=bool(n % 2)) for n in range(ROUNDS)]
     print(f"{jobs:,} jobs in {groups:,} groups\n{'page':<10} {'ms':>8} {'commands':>9} {'slowest call':>13}")
     for name, one in found.items():

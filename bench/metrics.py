@@ -25,7 +25,7 @@ class Metric:
     more_is_better: bool
     remark: bool = False
     lowest: bool = False
-    """The same work in each round, and other processes only add to its time: the quietest round counts."""
+    """The lowest of the rounds is reported: each round does the same work, and other processes only add to its time."""
 
 
 CONCURRENCIES = (1, 10, 100)

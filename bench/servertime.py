@@ -44,7 +44,7 @@ class CallShare:
     nested: Counter[str] = field(default_factory=Counter)
 
     def of(self, command: str) -> float:
-        """A command never seen under MONITOR counts in full, so that the cost is never underestimated."""
+        """The share of a command. One never seen under MONITOR counts in full, so that no cost is underestimated."""
         total = self.direct[command] + self.nested[command]
         return self.direct[command] / total if total else 1.0
 

@@ -90,7 +90,7 @@ class Settings:
         return template.format(self)
 
     def process_jobs(self, concurrency: int) -> int:
-        """Fewer jobs where each costs a round trip, so that a run stays bounded in time."""
+        """The jobs of a run: fewer at low concurrency, where each costs a round trip, so that no run takes too long."""
         return {1: self.jobs_at_1, 10: self.jobs_at_10}.get(concurrency, self.jobs)
 
     def one_by_one_jobs(self, concurrency: int) -> int:

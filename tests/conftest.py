@@ -30,8 +30,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _runs_on_cluster(item: pytest.Item) -> bool:
-    """Each test runs on a cluster of one kind, about half of them on either: `make test` runs all of them on a single
-    server of both kinds, and doing that here too would take twice as long."""
+    """Whether this test runs on a cluster of this kind. Each test runs on one kind only, about half of them on either:
+    `make test` runs all of them on a single server of both kinds, and doing that here too would take twice as long."""
     if not isinstance(item, pytest.Function) or "session_server" not in item.fixturenames:
         return False
     if item.get_closest_marker("one_server") is not None:

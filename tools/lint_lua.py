@@ -1,7 +1,7 @@
-"""Lint the Lua files: runs luacheck on the library as the server sees it, and checks the includes and contracts.
+"""Lint the Lua files: run luacheck on the library as the server sees it, and check the includes and contracts.
 
-luacheck cannot judge a single file, which uses tables of other files and defines one for them. So the whole library is
-linted, and each finding is reported at the line of the file that it comes from.
+luacheck cannot judge a file alone, since each file uses tables of other files and defines one for them. So the whole
+library is linted, and each finding is reported at the line of the file that it comes from.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Check the contract at the top of each Lua function: its headings, their order, and the arguments it names.
 
 A contract is the opening comment of the file: a purpose, then the headings below. Each argument has its own line,
-indented by two spaces, with its name first. `Blob` is there only if the function reads the blob.
+indented by two spaces, with its name first. The heading `Blob` is there only if the function reads the
+blob.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ READ_OF_ALL = re.compile(r"\bwho\.(\w+)")
 ALL_ARGUMENTS = re.compile(r"[(,]\s*A\s*[,)]")
 BLOB = re.compile(r"\bblob\b")
 OF_EVERY_CALL = {"now"}
-"""Read by lib/clock.lua; only tests send it."""
+"""Arguments that every function may get. lib/clock.lua reads `now`, which only tests send."""
 
 
 def faults(folder: Path) -> list[str]:

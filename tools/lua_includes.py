@@ -79,12 +79,12 @@ def faults(folder: Path) -> list[str]:
         unused = {name for name in file.includes if name not in used and files[name].exports}
         found += [f"{where}: includes {name} and uses nothing of it" for name in unused]
         if file.reads and WRITING in _closure(file.name, files):
-            found.append(f"{where}: only looks, and includes {WRITING} by way of another file")
+            found.append(f"{where}: is read-only, but includes {WRITING} through another file")
     return sorted(found + _kept_beyond_a_call(folder, files))
 
 
 def _kept_beyond_a_call(folder: Path, files: dict[str, File]) -> list[str]:
-    """Variables of a file that change while a call runs. The state of a call belongs into `call` (lib/call.lua)."""
+    """Variables of a file that change while a call runs. The state of a call belongs in `call` (lib/call.lua)."""
     found = []
     for name in files:
         # The body of a function runs once per call, so its variables belong to the call.

@@ -33,7 +33,7 @@ ON_A_PHONE = ("queue", "lanes", "job")
 
 
 async def pages(queue: Queue) -> dict[str, str]:
-    """The pages and their paths; the job is the one with the most failed attempts, which shows the most."""
+    """The pages and their paths. The job page is that of the job with the most failed attempts, since it shows most."""
     failed = sorted(await queue.get_failed_jobs(limit=100), key=lambda job: -job.attempts_made)
     home = f"/queues/{queue.name}"
     return {

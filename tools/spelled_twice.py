@@ -1,4 +1,4 @@
-"""What the blocking client spells by hand although the asynchronous one has it: `make check` fails where there is any.
+"""Find what is written by hand in the blocking client although the asynchronous one has it; `make check` then fails.
 
 A public method has its signature and its docstring in one place, a file of `client/` that `tools/unasync.py`
 translates. The modules of BY_HAND have the private methods below it, which differ by nature. So a public name may not

@@ -79,7 +79,7 @@ NAMES = {
     "__aexit__": "__exit__",
 }
 _ANSWER = ["[", "Any", ",", "Any", ","]
-"""What follows `Coroutine` where it stands for an answer that is awaited."""
+"""The tokens after `Coroutine` in the type of an awaited answer, `Coroutine[Any, Any, T]`, which becomes `T`."""
 _MODULES = {path.removesuffix(".py").replace("/", ".") for path in (*GENERATED, *BY_HAND)}
 _IMPORT = re.compile(r"\bgroupmq\.client\.([a-z_.]+)")
 _LIBRARY = re.compile(r"\bredis\.asyncio\b")
@@ -88,7 +88,7 @@ WORD = re.compile(r"\b(?:await|async) (?=\S)")
 
 
 def translated(text: str, source: str) -> str:
-    """The blocking version of a file, not formatted yet."""
+    """Translate a file to its blocking version, not formatted yet."""
     text = _IMPORT.sub(lambda found: f"groupmq.{'sync' if found[1] in _MODULES else 'client'}.{found[1]}", text)
     text = _LIBRARY.sub("redis", text)
     text = _PACKAGE_IMPORT.sub(_package_import, text)
@@ -116,7 +116,7 @@ def _without_await(text: str) -> str:
         elif token.string == "AsyncGenerator" and tokens[at + 1].string == "[":
             end = _closing(tokens, at + 2)
             replaced[at] = NAMES[token.string]
-            dropped.update((end - 2, end - 1))  # what is sent in: the None of `AsyncGenerator[Event, None]`
+            dropped.update((end - 2, end - 1))  # the send type, which is the None of `AsyncGenerator[Event, None]`
         elif token.type == tokenize.NAME and token.string in ("async", "await"):
             dropped.add(at)
             if token.string == "await" and (brackets := _only_brackets(tokens, at)) is not None:
@@ -178,12 +178,12 @@ _KEYWORDS = frozenset("and as assert else for if in is lambda not or return whil
 
 
 def target(name: str) -> Path:
-    """Where the twin of a file is."""
+    """The path of a file's twin."""
     return PACKAGE / "client" / WITHIN[name] if name in WITHIN else PACKAGE / "sync" / name
 
 
 def formatted(text: str, name: str) -> str:
-    """The text as formatted by `ruff`: imports sorted and lines broken."""
+    """Format the text with `ruff`: sort the imports and break the lines."""
     for words in (["check", "--select", "I,F401", "--fix", "--quiet"], ["format", "--quiet"]):
         command = [sys.executable, "-m", "ruff", *words, "--stdin-filename", str(target(name)), "-"]
         done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=ROOT)
@@ -211,7 +211,7 @@ def main() -> int:
     if sys.argv[1:] == ["--check"]:
         found = stale()
         for one in found:
-            print(f"{one}: not what client/ gives; run `make sync`")
+            print(f"{one}: does not match its source in client/; run `make sync`")
         return 1 if found else 0
     for name in (*GENERATED, *WITHIN):
         path = target(name)

@@ -27,7 +27,7 @@ TEST_VENDOR = ROOT / "tests/dashboard/browser/vendor"
 MANIFEST = VENDOR / "vendor.json"
 REGISTRY = "https://registry.npmjs.org"
 BUDGET = 150_000
-"""The most bytes under static/, each file gzipped, which a browser that opens every page has to load."""
+"""The most bytes under static/, each file gzipped, that a browser may load to open every page."""
 
 
 @dataclass(frozen=True, slots=True)

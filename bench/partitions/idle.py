@@ -43,7 +43,7 @@ async def measure(server: Server, partitions: int, n: int, seconds: float) -> st
     for worker in workers:
         await worker.start()
     started = time.monotonic() - began
-    await asyncio.sleep(10)  # until all start-up work is over
+    await asyncio.sleep(10)  # wait until all start-up work is over
     first, own = look(server), own_cpu()
     await asyncio.sleep(seconds)
     last, own = look(server), own_cpu() - own

@@ -37,7 +37,7 @@ async def told_to_end() -> None:
 
 
 def now_us() -> float:
-    """CLOCK_MONOTONIC: the same for every process of the machine."""
+    """Microseconds of CLOCK_MONOTONIC, which is the same for every process of the machine."""
     return time.monotonic_ns() / 1000
 
 

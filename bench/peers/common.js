@@ -1,6 +1,6 @@
 'use strict';
 // Shared by all Node peers: the command line, the payload and the clocks.
-// A peer only defines how its library adds a chunk, works and reports what is left, so that all
+// A peer only defines how its library adds a chunk, works and counts the jobs left, so that all
 // of them are measured in the same way.
 
 const { parseArgs } = require('node:util');

@@ -36,7 +36,7 @@ def node_version() -> str | None:
 
 
 def install(folder: Path) -> list[Library]:
-    """The Node libraries, ready to run. Packages that are already in `folder` are used as they are."""
+    """Install the Node libraries, and return them. Packages that are already in `folder` are used as they are."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is None:
         raise PeersUnavailable("node is not installed")

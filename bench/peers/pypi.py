@@ -36,7 +36,7 @@ PEERS = (
     Peer("saq", "SAQ", ("saq[redis]==0.26.*", "typing_extensions")),
     Peer("taskiq", "taskiq", ("taskiq==0.13.*", "taskiq-redis==1.*")),
     Peer("streaq", "streaq", ("streaq==7.*",)),
-    # A process runs one job at a time: 100 processes would measure the machine.
+    # A process runs one job at a time, and a run with 100 processes would measure only the machine.
     Peer("rq", "RQ", ("rq==2.*",), most=10),
     Peer("dramatiq", "dramatiq", ("dramatiq[redis]==2.*",)),
     Peer("huey", "huey", ("huey==3.*", "redis>=5")),
@@ -47,11 +47,11 @@ PEERS = (
 
 
 class NotInstalled(RuntimeError):
-    """pip failed, or the network did."""
+    """pip or the network failed."""
 
 
 def install(folder: Path, say: Callable[[str], None]) -> tuple[list[Library], dict[str, str]]:
-    """The Python libraries that are ready to run, and the reasons why others are not. Environments are reused."""
+    """Install the Python libraries. Returns those that are ready, and why others are not. Environments are reused."""
     libraries = []
     failed: dict[str, str] = {}
     for peer in PEERS:
@@ -64,7 +64,8 @@ def install(folder: Path, say: Callable[[str], None]) -> tuple[list[Library], di
 
 
 def _ready(peer: Peer, folder: Path, say: Callable[[str], None]) -> Library:
-    """The stamp is written last: an environment without it, or with another one, is created again."""
+    """Install a library unless its stamp shows that this was done. The stamp is written last, so an environment without
+    it, or with another one, is created again."""
     stamp = folder / "installed.json"
     needs = [*peer.needs, *FAST]
     wanted = " ".join(needs)

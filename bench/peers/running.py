@@ -24,7 +24,7 @@ class PeerFailed(RuntimeError):
 
 
 class Running:
-    """The process prints figures as lines of JSON. One that would run for ever exits when its input is closed."""
+    """A process that prints figures as lines of JSON. If it would run for ever, it exits when its input is closed."""
 
     def __init__(self, name: str, process: subprocess.Popen[str], errors: IO[str], timeout: float) -> None:
         self._name = name
@@ -42,14 +42,14 @@ class Running:
         self._lines.put(None)
 
     def said(self, *expected: str) -> Figures:
-        """The figures of its next line, which include the expected ones, each with its samples."""
+        """Wait for the next line. Returns its figures, which include the expected ones, each with its samples."""
         line = self._next()
         if line is None:
             raise self._failure()
         return self._figures(line, expected)
 
     def end(self, *expected: str) -> Figures:
-        """Close its input and wait until it has ended. Returns the figures of its last line."""
+        """Close the input of the process and wait until it has ended. Returns the figures of its last line."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         last = ""
@@ -88,7 +88,7 @@ class Running:
             raise PeerFailed(f"{self._name} gave no result, only {line[-500:]!r}") from error
         missing = set(expected) - set(figures)
         if missing:
-            raise PeerFailed(f"{self._name} did not say {', '.join(sorted(missing))}")
+            raise PeerFailed(f"{self._name} did not report {', '.join(sorted(missing))}")
         return figures
 
     def _too_long(self) -> PeerFailed:

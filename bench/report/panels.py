@@ -58,7 +58,7 @@ def _beside_peers(samples: Samples, libraries: Sequence[Library]) -> Iterator[Pa
 
 
 def _beside_python(samples: Samples, libraries: Sequence[Library]) -> Iterator[Panel]:
-    """Without the ratios in the note: there are ten libraries, and the bars show enough."""
+    """The panels of the Python libraries. Their notes have no ratios, since the bars of ten libraries show enough."""
     for panel in _beside(PYTHON, samples, [library for library in libraries if library.kind != "node"]):
         yield replace(panel, note=panel.note.partition(":")[0])
 

@@ -29,7 +29,7 @@ FOOTNOTE = (
 
 
 def render(panels: Sequence[Panel], verdicts: Sequence[Verdict], subtitle: str) -> str:
-    """The whole chart."""
+    """Render the whole chart."""
     width = (WIDTH - 2 * MARGIN - (COLUMNS - 1) * GUTTER) // COLUMNS
     body: list[str] = []
     top = HEADER

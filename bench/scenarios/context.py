@@ -40,7 +40,7 @@ class Context:
         return self.settings.python_timeout if self.library.kind == "python" else self.settings.timeout
 
     def metered(self, share: CallShare | None) -> Meter:
-        """A meter with the call shares of a run of the same kind; None = the usual ones."""
+        """A meter with the call shares of a run of the same kind; None = those of the library."""
         return Meter(self.server, share or self.share)
 
     def keep(self, what: str, values: list[float]) -> None:

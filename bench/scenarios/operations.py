@@ -13,7 +13,7 @@ FIGURES = ("slowest", "slow")
 def run(context: Context) -> Iterator[Sample]:
     settings = context.settings
     with context.server.undisturbed():
-        for _ in range(settings.rounds):  # the quietest one of each operation counts
+        for _ in range(settings.rounds):  # the quietest round of each operation counts
             yield from context.ask(
                 "operations",
                 "operations",

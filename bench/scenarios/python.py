@@ -47,4 +47,4 @@ def _tried(context: Context) -> float:
     return context.rates["trial"]
 
 
-SCENARIO = Scenario("python", "beside the Python libraries", run, kinds=frozenset({"python"}))
+SCENARIO = Scenario("python", "compared with the Python libraries", run, kinds=frozenset({"python"}))

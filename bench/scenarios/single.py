@@ -38,4 +38,4 @@ def run_fixed(context: Context) -> Iterator[Sample]:
 
 
 ADDS = Scenario("adds", "awaited adds, one after the other", run_adds)
-FIXED_COST = Scenario("fixed", "what a call costs the server whatever it does", run_fixed, peers=False)
+FIXED_COST = Scenario("fixed", "fixed cost of a call at the server", run_fixed, peers=False)

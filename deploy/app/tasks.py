@@ -1,4 +1,4 @@
-"""A handler to try the deployment with; yours takes its place."""
+"""A sample handler for trying the deployment. Replace it with yours."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""The errors of groupmq. Stored jobs name their class by this path, so it stays."""
+"""The errors of groupmq. Stored jobs name the class of their error by this path, so it must not change."""
 
 from groupmq.core.errors import (
     BatchFailed,

@@ -1,4 +1,4 @@
-"""Numbers, durations, sizes and moments in words, for applications that show them."""
+"""Numbers, durations, times and settings in words, for applications that show them."""
 
 from groupmq.core.setting_texts import expected as expected_setting
 from groupmq.core.setting_texts import read as read_setting

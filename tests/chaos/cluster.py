@@ -76,7 +76,7 @@ class ClusterServers(Topology):
         """Nothing to do: no fault of a cluster lasts."""
 
     def client(self) -> redis.Redis:
-        """For keys of any slot."""
+        """A client that reads keys of any slot."""
         client: Any = redis.cluster.RedisCluster.from_url(self._cluster.running[0].url)
         return client  # type: ignore[no-any-return]
 

@@ -116,7 +116,7 @@ def _leaks(nodes: Sequence[redis.Redis]) -> list[str]:
 
 
 def slow_calls(nodes: Sequence[Any]) -> list[tuple[str, int]]:
-    """Function calls in the slow logs since the last look, with their microseconds."""
+    """Function calls in the slow logs since they were last read, with their microseconds."""
     found = []
     for node in nodes:
         entries = node.slowlog_get(512)

@@ -25,7 +25,7 @@ class Wire:
         """No connection passes, and none can be made."""
         self.delay = 0.0
         self.drop_next = False
-        """The next reply is lost and its connection closed: the server has executed the call, but nobody learns it."""
+        """The next reply is lost and its connection closed, though the server has executed the call."""
         self.truncate_next = False
         """Only a part of the next reply arrives, then the connection ends."""
         self.done = 0

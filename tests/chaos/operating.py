@@ -96,7 +96,7 @@ class Operator:
             await self.act(queue, what, getattr(queue, what)(group.blocked_by), job=group.blocked_by)
 
     async def skip_all(self) -> None:
-        """Skip every job that blocks its group, since nobody else is left to resolve it."""
+        """Skip every job that blocks its group, since no other operator is left to resolve it."""
         queue = self._queues["strict"]
         for group in await queue.get_blocked_groups():
             if group.blocked_by is not None:

@@ -21,7 +21,7 @@ from tests.chaos.working import open_queue, options_of
 
 FULL = {"orders": 350, "ticks": 50}
 USUALLY_FULL = 70
-"""Waiting jobs at which a queue gets no new ones for a moment, so that the load adapts to the machine."""
+"""A queue with this many waiting jobs gets no new ones for a while, so that the load adapts to the machine."""
 LOOK, PAUSE = 0.3, 0.02
 REPEATS = {f"every-{n}": (0.4, 0.7, 1.0, 2.5)[n % 4] for n in range(6)}
 """Key -> interval in seconds. All of them begin at the same instant, so their ticks are known in advance."""

@@ -21,12 +21,12 @@ ZEROES = {
     "unexplained second runs": ("S3",),
     "early, after a ttl, above a rate": ("S9",),
     "wrong attempts": ("S10",),
-    "an id twice": ("S11",),
+    "ids used twice": ("S11",),
     "ticks missed or doubled": ("S12",),
     "starts after removal or pause": ("S13",),
-    "starts behind a job that blocks": ("S19",),
+    "starts behind a blocking job": ("S19",),
     "retention broken": ("S14",),
-    "counts or places wrong": ("S15", "S16"),
+    "wrong counts or states": ("S15", "S16"),
     "leaked or foreign keys": ("S17", "S18"),
     "not taken back, drained or closed in time": ("L1", "L2", "L3", "L5"),
     "groups passed over": ("L4",),
@@ -100,15 +100,15 @@ def rows(total: Total) -> list[tuple[str, str]]:
         ("ticks of repeating jobs", f"{notes.ticks:,}"),
         ("groups that a failed job blocked", f"{notes.blocks:,}"),
         ("rests of groups whose breaker was open", f"{notes.rests:,}"),
-        ("looks at all keys", f"{counts['looks at all keys']:,}"),
+        ("inspections of all keys", f"{counts['looks at all keys']:,}"),
         ("faults", f"{total.faults.total():,}: {faults}"),
         *((name, str(total.broken(rules))) for name, rules in ZEROES.items()),
-        ("second runs, and why", f"{notes.duplicates.total():,}: {duplicates}"),
-        ("calls over 5 ms with waiting for a processor", f"{notes.slow_calls:,}"),
-        ("a ready group waited at most", f"{notes.longest_ready:.2f} s"),
+        ("second runs, by cause", f"{notes.duplicates.total():,}: {duplicates}"),
+        ("calls over 5 ms, including waits for a processor", f"{notes.slow_calls:,}"),
+        ("longest wait of a ready group", f"{notes.longest_ready:.2f} s"),
         ("handlers that ran on after their lease", f"{notes.zombies:,}"),
-        ("outcomes refused, their workers told", f"{notes.refused:,}"),
-        ("outcomes accepted, their workers told the opposite", f"{notes.misinformed:,}"),
+        ("outcomes refused and reported as lost leases", f"{notes.refused:,}"),
+        ("outcomes accepted but reported as lost leases", f"{notes.misinformed:,}"),
     ]
     for name, seconds in (
         ("a dead worker's job is taken back after", notes.recoveries),
@@ -120,7 +120,7 @@ def rows(total: Total) -> list[tuple[str, str]]:
 
 
 def text(total: Total) -> str:
-    """For the terminal: the figures, then every broken promise by its rule."""
+    """The text for the terminal: the figures, then every broken promise by its rule."""
     width = max(len(name) for name, _ in rows(total))
     page = [f"  {name:<{width}}  {figure}" for name, figure in rows(total)]
     shown: Counter[str] = Counter()
@@ -132,12 +132,12 @@ def text(total: Total) -> str:
         if n > SHOWN:
             page.append(f"  ... and {n - SHOWN} more of {rule} ({RULES[rule]})")
     ends = "every promise held" if not total.findings else f"{len(total.findings)} broken promises"
-    page.append(f"{ends}; again with {total.command}" if total.server else ends)
+    page.append(f"{ends}; repeat with {total.command}" if total.server else ends)
     return "\n".join(page)
 
 
 def table(total: Total) -> str:
-    """For docs/reliability.md."""
+    """The table for docs/reliability.md."""
     told = ", ".join(f"{name} {which}" for name, which in total.versions.items())
     return "\n".join([f"Seed {total.seed}; {told}; `{total.command}`.", "", *rows_of(total)]) + "\n"
 

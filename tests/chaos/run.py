@@ -187,7 +187,7 @@ def _watch_calls(topology: Topology, history: HistoryFile, over: threading.Event
         with contextlib.suppress(redis.RedisError):
             slow = slow_calls(topology.nodes())
         if slow:
-            # A call that ended since the last look began earlier by as long as it took.
+            # A call that ended since the last sample began before that by up to its own duration.
             began = looks[-1][0] - max(micros for _, micros in slow) / 1e6
             since, before = max((look for look in looks if look[0] <= began), default=looks[0])
             # A server that was restarted meanwhile counts from 0: then it may have waited all the time.

@@ -109,6 +109,6 @@ def gaps_of(text: str | None) -> dict[str, float]:
             continue
         name, _, seconds = word.partition("=")
         if name.strip() not in KINDS or not float(seconds or 0) > 0:
-            raise ValueError(f"{word.strip()!r} is no fault with seconds, such as failover=1.5")
+            raise ValueError(f"{word.strip()!r} is not a fault with seconds, such as failover=1.5")
         found[name.strip()] = float(seconds)
     return found

@@ -34,7 +34,7 @@ def test_rounds_of_several_runs_add_up(tmp_path: Path, capsys: pytest.CaptureFix
     table = record.read_text()
     assert "| jobs | 6,000 " in table
     assert "| faults | 12: kill 9, failover 3 |" in table
-    assert "| second runs, and why | 6: stalled after kill 6 |" in table
+    assert "| second runs, by cause | 6: stalled after kill 6 |" in table
     assert "`--server valkey`: server Valkey; 2 rounds, 120 s; seeds 0, 1" in table
     assert "every promise held" in capsys.readouterr().out
 

@@ -39,7 +39,7 @@ def test_a_run_again_is_no_second_job() -> None:
         ([ran(100), ran(200), ran(250), ran(300)], "ran at 250, which is none of its ticks"),
         ([ran(100), ran(200, fence=301), ran(300)], "out of order"),
         ([ran(100), ran(200, created=199), ran(300)], "before its time"),
-        ([ran(100), ran(200), ran(300), ran(100, key="other")], "nobody has defined"),
+        ([ran(100), ran(200), ran(300), ran(100, key="other")], "was never defined"),
     ],
 )
 def test_each_violation_is_found(lines: list[dict[str, Any]], said: str) -> None:

@@ -82,7 +82,7 @@ def judge(expected: Iterable[Plan], ran: Sequence[Line]) -> Verdict:
             by_key[line["key"]].append(line)
     plans_of: Mapping[str, Plan] = {plan.key: plan for plan in expected}
     for key in sorted(by_key.keys() - plans_of.keys()):
-        verdict.findings.append(f"{key} ran, which nobody has defined")
+        verdict.findings.append(f"{key} ran, but was never defined")
     for key, plan in plans_of.items():
         _compare(key, plan.ticks, sorted(by_key[key], key=lambda line: line["fence"]), verdict)
     return verdict

@@ -9,9 +9,9 @@ from groupmq.sync import Queue
 
 
 def blocked(queue: Queue, group_id: str, minutes: float, *, backs_off: bool = False, prefix: str = "") -> None:
-    """Two jobs of a group that were added this long ago: `stuck` runs, or is in its back-off, and `behind` waits.
+    """Add two jobs to a group, this long ago: `stuck` runs, or is in its back-off, and `behind` waits.
 
-    `prefix`: of their ids, their worker and its requester, for a second group of the same queue.
+    `prefix` begins the ids of the jobs, their worker and its requester, for a second group of the same queue.
     """
     call = queue._connection.call
     then = call(commands.stats()).now - int(minutes * 60_000)

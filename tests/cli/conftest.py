@@ -18,7 +18,7 @@ from tests.support.waiting import wait_until
 
 @pytest.fixture
 def programs(tmp_path: Path, url: str) -> Iterator[Programs]:
-    """`groupmq` as separate programs, started in a folder with handlers."""
+    """Starts `groupmq` as separate programs in a folder with handlers."""
     yield from in_folder(tmp_path, url)
 
 
@@ -29,13 +29,13 @@ def queue(orders: Queue) -> Queue:
 
 @pytest.fixture
 def command(url: str) -> Command:
-    """`groupmq` on the test's server, queue `orders`."""
+    """The command `groupmq`, with the test's server and the queue `orders`."""
     return Command(url)
 
 
 @pytest.fixture
 def orders(url: str) -> Iterator[Queue]:
-    """The queue `orders`, through the library."""
+    """The queue `orders`, used through the library."""
     with Queue("orders", url) as queue:
         yield queue
 
@@ -45,7 +45,7 @@ def stocked(orders: Queue, url: str) -> Queue:
     """`orders` with jobs in every state but active, and a repeat."""
     orders.add({"n": 0}, job_id="done", group_id="user:1")
     finish(url)
-    wait_until(lambda: not orders.get_workers(), "the worker that finished it is forgotten")
+    wait_until(lambda: not orders.get_workers(), "the worker that ran it is no longer registered")
     orders.add({"n": 1}, job_id="a", group_id="user:1", max_attempts=5)
     orders.add({"n": 2}, job_id="b", group_id="user:1", priority=3)
     orders.add({"n": 3}, job_id="c", group_id="user:2", timeout=1.5)
@@ -58,7 +58,7 @@ def stocked(orders: Queue, url: str) -> Queue:
 
 
 def finish(url: str) -> None:
-    """Run everything that waits in `orders`."""
+    """Run every job that waits in `orders`."""
 
     async def handle(job: Job) -> dict[str, int]:
         await job.log("half way")

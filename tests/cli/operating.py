@@ -1,4 +1,4 @@
-"""The command as an operator uses it: called in this process or in its own, and compared with golden answers."""
+"""The command as an operator uses it: run in this process or as a program, and compared with golden answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _VARYING = [
 
 
 def steady(text: str) -> str:
-    """The answer without what differs from run to run."""
+    """The answer with values that differ from run to run replaced."""
     for pattern, instead in _VARYING:
         text = re.sub(pattern, instead, text)
     return text
@@ -65,7 +65,7 @@ class Answer:
         return json.loads(self.out)
 
     def line(self, code: int) -> str:
-        """The one line on stderr of a call that went wrong with this code."""
+        """The only line on stderr of a call that failed with this exit code."""
         assert self.code == code, (self.code, self.out, self.err)
         assert self.err.startswith("groupmq: "), self.err
         assert self.err.count("\n") == 1, self.err
@@ -80,14 +80,14 @@ class Command:
         self.env = {"GROUPMQ_URL": url, "GROUPMQ_QUEUE": queue, "COLUMNS": "100"}
 
     def __call__(self, *words: str, stdin: str | None = None, **env: str) -> Answer:
-        """Call it in this process."""
+        """Run the command in this process."""
         done = CliRunner().invoke(cli, list(words), input=stdin, env=self.env | env, prog_name="groupmq")
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
         return Answer(done.exit_code, done.stdout, done.stderr)
 
     def program(self, *words: str, stdin: str = "", **env: str) -> Answer:
-        """Run it as a program of its own."""
+        """Run the command as a separate program."""
         done = subprocess.run(
             [*PROGRAM, *words], env=self.environment(**env), input=stdin, capture_output=True, text=True, timeout=60
         )

@@ -1,4 +1,4 @@
-"""The command as a program: started in a folder of its own, signalled, killed, and read."""
+"""The command as a program that a test starts in a separate folder, signals, kills, and whose output it reads."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class Program:
         return self._log.read_text()
 
     def says(self, pattern: str, timeout: float = PATIENCE) -> re.Match[str]:
-        """Wait for a line that matches."""
-        self.until(lambda: re.search(pattern, self.log), f"says {pattern!r}", timeout)
+        """Wait until the output matches. Returns the match."""
+        self.until(lambda: re.search(pattern, self.log), f"the program prints {pattern!r}", timeout)
         found = re.search(pattern, self.log)
         assert found
         return found
@@ -94,7 +94,7 @@ class Program:
         self.process.send_signal(number)
 
     def ends(self, timeout: float = PATIENCE) -> int:
-        """The exit code."""
+        """Wait until the program ends. Returns its exit code."""
         self.until(lambda: self.process.poll() is not None, "the program ends", timeout)
         return self.process.wait()
 
@@ -102,7 +102,7 @@ class Program:
         return int(self.says(rf"serving .*{page}.* at http://127\.0\.0\.1:(\d+)")[1])
 
     def get(self, page: str) -> tuple[int, str]:
-        """A page the program serves: status and text."""
+        """The status and text of a page that the program serves."""
         url = f"http://127.0.0.1:{self.port(page)}{page}"
         try:
             with urllib.request.urlopen(url, timeout=20) as answer:
@@ -112,7 +112,7 @@ class Program:
                 return error.code, error.read().decode()
 
     def close(self) -> None:
-        """End it and its children, whatever they do."""
+        """Kill the program and its children."""
         for child in children(self.pid):
             _kill(child)
         self.process.kill()
@@ -125,7 +125,7 @@ def _kill(pid: int) -> None:
 
 
 def children(pid: int) -> list[int]:
-    """The children of a process, on Linux."""
+    """The process ids of the children of a process (Linux only)."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:

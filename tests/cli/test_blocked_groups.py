@@ -1,4 +1,4 @@
-"""Groups that a failed job blocks: how they are seen and unblocked from the command line."""
+"""Groups that a failed job blocks are shown and unblocked from the command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = one_kind
 
 @pytest.fixture
 def stopped(queue: Queue) -> Queue:
-    """One group that job `charge` blocks, with two jobs behind it."""
+    """A queue with one group that the job `charge` blocks, and two jobs behind it."""
     for job_id in ("charge", "ship", "bill"):
         queue.add(job_id, job_id=job_id, group_id="user:1", on_failed="hold")
     queue.fail("charge", "declined")
@@ -82,7 +82,7 @@ def test_a_dry_run_of_a_retry_names_the_jobs_that_others_have_overtaken(command:
     answer = command("job", "retry", "--all", "--dry-run")
     assert answer.out.splitlines() == [
         "1 failed job of 1 group would wait to run again; nothing was changed",
-        "at least 1 job would run after jobs of the same group that stood behind it and have run since: bad",
+        "at least 1 job would run late, because later jobs of the same group have run already: bad",
     ]
     told = command("job", "retry", "--all", "--dry-run", "--json").json
     assert (told["overtaken"], told["overtaken_sample"]) == (1, ["bad"])

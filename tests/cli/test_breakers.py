@@ -1,4 +1,4 @@
-"""Groups whose breaker is open, from the command line."""
+"""Groups whose breaker is open are shown on the command line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def gauges(queue: Queue) -> list[float | None]:
 
 @pytest.fixture
 def broken(url: str) -> Queue:
-    """Two groups whose breaker is open."""
+    """A queue with two groups whose breaker is open."""
 
     async def make() -> None:
         async with AsyncQueue("orders", url, breaker=Breaker(failures=1, cooldown=3600)) as queue:

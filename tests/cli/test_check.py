@@ -1,4 +1,4 @@
-"""`groupmq check`: what it judges, and what it costs."""
+"""`groupmq check`: its findings, and the cost of making them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_judgements(found: Finding, status: str) -> None:
 def test_a_queue_that_is_worked_on_passes(command: Command, orders: Queue, url: str) -> None:
     with Fleet(url, "orders") as fleet:
         fleet.start()
-        wait_until(lambda: orders.get_workers(), "the worker has said that it lives")
+        wait_until(lambda: orders.get_workers(), "the worker is registered")
         answer = command.program("check", "--json")
         assert answer.code == 0, answer.out
         assert answer.json["ok"] is True
@@ -118,12 +118,12 @@ def test_a_customer_who_is_blocked_for_ten_minutes_fails_the_check(command: Comm
     answer = command("check", "--json")
     assert answer.code == 1
     found = {one["name"]: one for one in answer.json["checks"]}
-    assert found["oldest waiting"]["status"] == OK, "nothing that could start waits"
+    assert found["oldest waiting"]["status"] == OK, "no job that could start is waiting"
     assert found["longest held"]["status"] == FAIL
     assert "group 'customer:7', " in found["longest held"]["detail"]
     assert "10 min" in found["longest held"]["detail"]
     assert ("job 'stuck' failed, attempt 1" if how == "a back-off" else "job 'stuck' runs, attempt 1") in answer.out
-    assert command("check", "--max-wait", "20m").code == 1, "no worker lives"
+    assert command("check", "--max-wait", "20m").code == 1, "no worker is registered"
     stats = command("queue", "stats", "orders", "--json").json
     assert stats["longest_held"]["group_id"] == "customer:7"
     assert "longest held" in command("queue", "stats", "orders").out

@@ -131,7 +131,7 @@ def test_plain_passwords_and_short_tokens_are_refused(tmp_path: Path) -> None:
 @one_kind
 def test_the_demo_is_alive_in_the_browser(programs: Programs) -> None:
     program = programs.start("demo", "--dashboard", "--port", "0")
-    program.until(lambda: "user:13" in get(program, "/queues/orders/lanes")[1], "the lanes are there")
+    program.until(lambda: "user:13" in get(program, "/queues/orders/lanes")[1], "the page of lanes is served")
     for path in ("/", "/queues/orders", "/queues/orders/repeats", "/queues/emails/workers"):
         assert get(program, path)[0] == 200
     program.signal(signal.SIGINT)

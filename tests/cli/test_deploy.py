@@ -1,4 +1,4 @@
-"""What is in deploy/ and contrib/ fits the command: options, signals, metrics."""
+"""The files in deploy/ and contrib/ match the command: options, signals, metrics."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def documents(path: Path) -> list[dict[str, Any]]:
 
 
 def accepted(words: list[str]) -> None:
-    """The command understands these words; nothing is run."""
+    """Check that the command accepts these words, without running it."""
     command = COMMANDS[words[0]]
     command.make_context(words[0], words[1:], parent=click.Context(cli))
 
@@ -62,10 +62,10 @@ def test_the_dockerfile_says_what_it_must() -> None:
     lines = path.read_text().splitlines()
     words = [line.split(" ", 1) for line in lines if re.match(r"[A-Z]+ ", line)]
     found = dict(words)
-    assert json.loads(found["ENTRYPOINT"]) == ["groupmq"]  # in this form: a shell in between would not pass signals on
+    assert json.loads(found["ENTRYPOINT"]) == ["groupmq"]  # the other form starts a shell, which passes no signals on
     assert found["STOPSIGNAL"] == "SIGTERM"
     assert found["USER"].isdigit()
-    assert "GROUPMQ_BIND=0.0.0.0" in path.read_text(), "ports of a container are served to its network"
+    assert "GROUPMQ_BIND=0.0.0.0" in path.read_text(), "the ports must be reachable from outside of the container"
     known = {"ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "FROM", "RUN", "STOPSIGNAL", "USER", "WORKDIR"}
     assert found.keys() <= known
     for _, rest in (line for line in words if line[0] == "COPY"):
@@ -124,7 +124,7 @@ def test_systemd_takes_the_unit(tmp_path: Path) -> None:
 
 @one_kind
 def test_the_pre_stop_hook_drains(tmp_path: Path, url: str) -> None:
-    """It lasts as long as the drain; the SIGTERM that follows when time is up gives back the jobs that still run."""
+    """The hook lasts as long as the drain. The SIGTERM that follows at the end of its time gives running jobs back."""
     (hook,) = [container["lifecycle"]["preStop"] for _, container in containers() if "lifecycle" in container]
     for impatient in (False, True):
         folder = tmp_path / str(impatient)

@@ -39,7 +39,7 @@ def take(queue: Queue, lease_ms: int = 100) -> str:
 
 
 def test_the_scheduler_starts_what_is_due(programs: Programs, queue: Queue) -> None:
-    """It also does work that it did not know of when it went to sleep."""
+    """It also starts jobs that were added after it went to sleep."""
     queue.pause()
     program = programs.start("scheduler", "-q", "orders", "--interval", "0.2")
     program.says("scheduler works on queue orders")
@@ -54,7 +54,7 @@ def test_the_scheduler_starts_what_is_due(programs: Programs, queue: Queue) -> N
 def test_three_schedulers_make_one_job_per_tick(programs: Programs, queue: Queue) -> None:
     queue.add(1, group_id="r", repeat=Every(0.1, key="tick", limit=20))
     copies = [programs.start("scheduler", "-q", "orders") for _ in range(3)]
-    copies[0].until(lambda: not queue.get_repeating_jobs(), "all ticks came")
+    copies[0].until(lambda: not queue.get_repeating_jobs(), "all ticks have been made")
     jobs = [queue.require_job(job_id) for job_id in queue.get_waiting_jobs()]
     assert len(jobs) == 20
     assert len({job.order_ms for job in jobs}) == 20
@@ -72,7 +72,7 @@ def test_recovery_takes_back_what_the_dead_held(programs: Programs, queue: Queue
     copies[0].until(lambda: queue.require_job(job.id).state == "waiting", "the job waits again")
     found = queue.require_job(job.id)
     assert (found.attempts_made, found.stalls) == (1, 1)
-    copies[0].until(lambda: any("stalled, its lease expired" in copy.log for copy in copies), "it is told")
+    copies[0].until(lambda: any("stalled, its lease expired" in copy.log for copy in copies), "the stall is logged")
     for copy in copies:
         copy.signal(signal.SIGTERM)
         assert copy.ends() == 0
@@ -93,7 +93,7 @@ def test_recovery_removes_what_is_too_old(programs: Programs, queue: Queue) -> N
     for job in queue.add_many([{"data": n} for n in range(5)]):
         queue.fail(job.id)
     program = programs.start("recovery", "-q", "orders", "--failed-age", "0.2", "--cleanup-interval", "0.1")
-    program.until(lambda: queue.get_failed_count() == 0, "they are removed")
+    program.until(lambda: queue.get_failed_count() == 0, "the failed jobs are removed")
 
 
 def test_once(programs: Programs, queue: Queue) -> None:
@@ -133,7 +133,7 @@ def test_a_queue_that_does_not_exist_is_refused_as_by_every_other_command(
 
 
 def test_they_wait_for_a_queue_if_they_are_asked_to(programs: Programs, url: str, client: redis.Redis) -> None:
-    """They wait again if it is obliterated, and never create it, since its producer may have other settings."""
+    """They wait again if it is obliterated. They never create it, since its producer may have other settings."""
     names = ("scheduler", "recovery")
     copies = [programs.start(name, "-q", "orders", "--wait", "--interval", "0.05") for name in names]
     for copy in copies:

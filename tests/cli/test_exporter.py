@@ -85,14 +85,15 @@ def test_a_group_that_waits_for_a_decision_is_counted_and_raises_the_shipped_ale
 
 
 def test_a_customer_who_is_blocked_for_ten_minutes_raises_the_shipped_alert(queue: Queue) -> None:
-    """The rule, word by word, as far as it compares what the queue says; another group was paused before."""
+    """The test evaluates the shipped rule itself. A group that was held for longer is paused, which must not hide the
+    other one."""
     (rules,) = yaml.safe_load_all((ROOT / "contrib/prometheus/alerts.yaml").read_text())
     rule = next(one for one in rules["groups"][0]["rules"] if one["alert"] == "GroupmqGroupHeld")
     match = re.fullmatch(r"(\w+) > (\d+)", rule["expr"])
     assert match is not None, rule["expr"]
     metric, limit = match.groups()
     minutes = int(rule["for"].removesuffix("m"))
-    assert int(limit) + 60 * minutes <= 600, "it fires when somebody is blocked for ten minutes"
+    assert int(limit) + 60 * minutes <= 600, "the alert must fire within ten minutes"
 
     registry, labels = samples(queue), {"queue": "orders"}
 
@@ -107,9 +108,9 @@ def test_a_customer_who_is_blocked_for_ten_minutes_raises_the_shipped_alert(queu
     queue.pause_group("vacation")
     assert is_true()
     queue.pause_group("customer:7")
-    assert not is_true(), "a group that somebody has paused is no accident"
+    assert not is_true(), "a person has paused the group on purpose"
     old, reason = "groupmq_longest_held_seconds", "groupmq_longest_held_reason"
-    assert (registry.get_sample_value(old, labels) or 0) >= 3600, "the figure of all groups has the pause"
+    assert (registry.get_sample_value(old, labels) or 0) >= 3600, "the metric of all groups includes paused ones"
     assert registry.get_sample_value(reason, labels | {"reason": "paused"}) == 1
 
 

@@ -19,7 +19,7 @@ NOWHERE = Command("redis://127.0.0.1:1", queue="")
 
 
 class Running:
-    """`groupmq server` as a process in the foreground."""
+    """A run of `groupmq server` in the foreground."""
 
     def __init__(self, *words: str) -> None:
         self.process = subprocess.Popen(

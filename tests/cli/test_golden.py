@@ -1,4 +1,4 @@
-"""Every command's answer, for people and for programs, word for word."""
+"""Every command's output, for people and for programs, equals a stored one."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ CASES = {
 def test_the_answer_is_the_golden_one(command: Command, stocked: Queue, name: str, form: str) -> None:
     answer = command(*CASES[name], *(["--json"] if form == "json" else []))
     assert answer.err == ""
-    # Jobs wait and there is no worker, which is what check is for.
+    # check fails, since jobs wait and there is no worker.
     assert answer.code == (1 if name == "check" else 0)
     golden(f"{name}.{form}", answer.out)
 

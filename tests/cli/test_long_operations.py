@@ -1,4 +1,4 @@
-"""Purge, retry, clean, import and repair: bounded steps, Ctrl-C between two of them, and the rest another time."""
+"""Purge, retry, clean, import and repair work in bounded steps; Ctrl-C ends them between two steps."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MANY = 2500
 @pytest.fixture
 def interrupt(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, int], None]]:
     """Press Ctrl-C while the n-th call of a script is under way, counted from 1."""
-    # Processes that a shell starts in the background ignore Ctrl-C.
+    # A process that a shell has started in the background ignores SIGINT: restore the handler.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     real, seen = BlockingConnection.call, [0]
     wanted: list[Any] = []
@@ -184,7 +184,7 @@ def test_stats_are_the_librarys_counts_while_load_runs(command: Command, orders:
             before = orders.get_job_counts()
             told = command("queue", "stats", "--json").json["counts"]
             after = orders.get_job_counts()
-            # One moment of the queue: no job is missing in it or counted twice.
+            # The counts describe the queue at one instant: no job is missing or counted twice.
             assert told["active"] + told["waiting"] + told["completed"] == many
             assert told["total"] == told["active"] + told["waiting"] + told["delayed"]
             assert before.completed <= told["completed"] <= after.completed

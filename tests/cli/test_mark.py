@@ -1,4 +1,4 @@
-"""`groupmq mark`: what it stores, and what it says when it cannot."""
+"""`groupmq mark`: the mark that it stores, and its messages when it cannot."""
 
 from __future__ import annotations
 

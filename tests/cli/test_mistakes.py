@@ -1,4 +1,4 @@
-"""Whatever an operator gets wrong is one clear line on stderr and the documented exit code."""
+"""Each mistake of an operator is answered with one clear line on stderr and the documented exit code."""
 
 from __future__ import annotations
 

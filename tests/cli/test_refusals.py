@@ -1,4 +1,4 @@
-"""Servers that cannot be reached, may not be written, or want a password: one line, exit code 3."""
+"""A server that is unreachable, read-only or wants a password is reported in one line, with exit code 3."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_dead_server_is_reported_by_the_program_as_well() -> None:
 
 @pytest.fixture(scope="module")
 def replica() -> Iterator[Server]:
-    """A server with a queue, that then became a replica: it may be read, not written."""
+    """A server that had a queue and then became a replica, so that it can only be read."""
     server = Server.start("valkey", config={"requirepass": "", "replica-serve-stale-data": "yes"})
     with Queue("orders", server.url) as queue:
         queue.add(1, job_id="a")

@@ -1,4 +1,4 @@
-"""`groupmq queue settings`: what is stored with a queue, and changing it by hand."""
+"""`groupmq queue settings`: shows and changes the settings that are stored with a queue."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_several_settings_are_changed_at_once_and_none_turns_one_off(command: Co
     ("said", "told"),
     [
         ("max_attempts", "is not NAME=VALUE"),
-        ("max_attempt=7", "'max_attempt' is no setting of a queue; known: job_timeout, max_attempts"),
+        ("max_attempt=7", "'max_attempt' is not a setting of a queue; known: job_timeout, max_attempts"),
         ("max_attempts=many", "max_attempts: expected a whole number, got 'many'"),
         ("max_attempts=0", "max_attempts: expected an integer from 1"),
         ("job_timeout=soon", "job_timeout: expected a duration: 30, 1.5, 500ms, 10m, 2h, 7d, got 'soon'"),
@@ -83,7 +83,7 @@ def test_several_settings_are_changed_at_once_and_none_turns_one_off(command: Co
         ("rate_limit=100", "rate_limit: expected a count and a time (100/1s), or none, got '100'"),
         ("ordering=by moon", "ordering: expected event_time:2s, arrival:500ms"),
         ("on_retry=stop", "on_retry: expected"),
-        ("serializer=json", "'serializer' is no setting of a queue"),
+        ("serializer=json", "'serializer' is not a setting of a queue"),
     ],
 )
 def test_a_mistake_is_one_line_and_changes_nothing(command: Command, orders: Queue, said: str, told: str) -> None:

@@ -1,4 +1,4 @@
-"""On a terminal: colours, a question, a bar. In a pipe: none of them."""
+"""On a terminal there are colours, questions and progress bars; in a pipe there are none."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ESCAPE = "\x1b["
 
 
 def on_terminal(command: Command, *words: str, typed: str = "", **env: str) -> tuple[int, str]:
-    """Run the command on a terminal; what it printed, out and err."""
+    """Run the command on a terminal. Returns its output on stdout and stderr."""
     ours, theirs = pty.openpty()
     env = command.environment(**{"TERM": "xterm-256color", "NO_COLOR": ""} | env)
     process = subprocess.Popen([*PROGRAM, *words], stdin=theirs, stdout=theirs, stderr=theirs, env=env)
     os.close(theirs)
     os.write(ours, typed.encode())
     printed = b""
-    with contextlib.suppress(OSError):  # the end of a terminal
+    with contextlib.suppress(OSError):  # Linux reports the end of a terminal in this way
         while more := os.read(ours, 65536):
             printed += more
     os.close(ours)

@@ -118,6 +118,6 @@ async def test_what_was_acknowledged_survives_the_death_of_a_primary(cluster: Cl
         primary, replica = pair_of(cluster, "g0")
         primary.kill()
         run(replica, "CLUSTER", "FAILOVER", "TAKEOVER")
-        wait_until(lambda: all(owns(cluster, node, primary) == 0 for node in cluster.running), "all know of it", 30)
+        wait_until(lambda: all(owns(cluster, node, primary) == 0 for node in cluster.running), "all nodes know it", 30)
         found = await queue.get_jobs_by_id([job.id for job in jobs])
         assert [job and job.data for job in found] == [job.data for job in jobs]

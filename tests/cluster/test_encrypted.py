@@ -56,7 +56,7 @@ async def test_a_service_of_sentinel_is_reached_by_tls_alone(tmp_path: Path) -> 
         stranger = Queue.attach("orders", f"rediss+sentinel://{nodes}/{SERVICE}", patience=0.0)
 
         async def is_told_why() -> bool:
-            """It is refused each time. On a busy machine a sentinel may time out before the certificate is seen."""
+            """Whether the error names the certificate. On a busy machine a sentinel may time out before that check."""
             with pytest.raises(ConnectionLost) as caught:
                 await stranger.get_waiting_count()
             return "certificate" in str(caught.value)
@@ -78,4 +78,4 @@ async def test_a_cluster_is_reached_by_tls(tmp_path: Path) -> None:
                 await queue.add(1)
             with SyncQueue(name, url) as blocking:
                 assert blocking.get_waiting_count() == 1
-        wait_until(lambda: len(SyncQueue.list(url)) == 3, "all are listed")
+        wait_until(lambda: len(SyncQueue.list(url)) == 3, "all queues are listed")

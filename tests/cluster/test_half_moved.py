@@ -160,7 +160,7 @@ async def test_a_call_that_empties_a_key_and_fills_it_again_is_refused_as_a_whol
     target = await asyncio.to_thread(lambda: cluster.other_than(cluster.owner("emptied")))
     queue = Queue("emptied", cluster.url)
     await queue.add_many([{"data": n, "group_id": f"g{n % 2}", "job_id": f"job-{n}"} for n in range(8)])
-    await queue.add("later", delay=600, ttl=900)  # creates keys that the call reads, and that must exist
+    await queue.add("later", delay=600, ttl=900)  # creates keys, without which the call would be refused
     request, ends = 0, list[Any]()
     for request in range(1, 4):
         (taken,) = (await queue._call(take_next(request, ends))).jobs

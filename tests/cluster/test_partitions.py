@@ -99,7 +99,7 @@ async def test_a_primary_that_is_away_does_not_stop_the_others(
             await eventually(lambda: len(ended) == len(GROUPS), "all partitions are served")
             away.kill() if how == "kill" else away.pause()
             reachable = [g for port, groups in by_port.items() if port != away.port for g in groups]
-            for _ in range(3):  # calls to the one that is away fail, or are late, from the first round on
+            for _ in range(3):  # calls to the dead primary fail, or are late, from the first round on
                 ended.clear()
                 for g in reachable:
                     await queue.add(2, group_id=g)

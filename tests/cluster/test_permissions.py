@@ -74,7 +74,7 @@ async def test_in_a_cluster(kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", available_kinds())
 async def test_behind_sentinel(kind: Kind) -> None:
-    """With users of the servers and of the sentinels, before and after a failover."""
+    """The servers and the sentinels have users of their own. Both are needed before and after a failover."""
     with Sentinels(kind) as service:
         for server in service.servers:
             with server.client() as client:

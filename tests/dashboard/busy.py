@@ -1,4 +1,4 @@
-"""A queue in which everything happens that a page can show."""
+"""A queue with everything that a page can show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HELD, PAUSED, RUNNING, DEEP = "user:held", "user:paused", "user:running", "user:
 
 
 class Busy:
-    """Jobs in every state. `secret` is in data, results, progress, errors, stacks, logs, headers."""
+    """A queue with jobs in every state. `secret` is in data, results, progress, errors, stacks, logs and headers."""
 
     def __init__(self, queue: Queue, *, secret: str = "hunter2", group: str = "") -> None:
         self.queue = queue

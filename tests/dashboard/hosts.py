@@ -19,7 +19,7 @@ Enter = Callable[[httpx.AsyncClient], Awaitable[None]]
 
 
 class Host:
-    """One example, loaded as a module of its own, with a way to log in to the host app."""
+    """One example, loaded as a separate module, with a way to log in to the host app."""
 
     def __init__(self, framework: str, module: ModuleType, app: Any, enter: Enter) -> None:
         self.framework = framework
@@ -29,14 +29,14 @@ class Host:
 
 
 def examples() -> dict[str, str]:
-    """Name of the framework -> its example on the page."""
+    """The examples on the page, by the name of the framework."""
     text = DOCS.read_text()
     found = re.findall(r"^([A-Z][A-Za-z]+)(?:, in `asgi.py`)?:\n\n```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     return dict(found)
 
 
 def load(framework: str, folder: Path) -> Host:
-    """The example exactly as the page shows it."""
+    """Load the example exactly as the page shows it."""
     if framework == "Django":
         set_up_django(folder)
     module = _module(f"{framework.lower()}_example", examples()[framework], folder)
@@ -114,7 +114,7 @@ def quart(module: ModuleType) -> Host:
 
 
 def set_up_django(folder: Path) -> None:
-    """Django's settings belong to the process, so they are made once; its database is a file."""
+    """Configure Django, once, since its settings belong to the process. Its database is a file."""
     import django
     from django.conf import settings
     from django.core.management import call_command
@@ -141,7 +141,7 @@ def django(module: ModuleType) -> Host:
 
 
 def _django_session() -> str:
-    """The session of a member of the staff, as Django's own login makes it."""
+    """Create the session of a staff member, as Django's own login does."""
     from django.contrib.auth.models import User
     from django.test import Client
 

@@ -1,3 +1,3 @@
-"""The URLs of the Django app in the tests: none of its own."""
+"""The URLs of the Django app in the tests, which has no pages besides the dashboard."""
 
 urlpatterns: list[object] = []

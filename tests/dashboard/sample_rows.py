@@ -1,4 +1,4 @@
-"""Rows of the pages of the dashboard, made up: jobs, queues, lanes, tasks."""
+"""Invented rows for the pages of the dashboard: jobs, queues, lanes, tasks."""
 
 from __future__ import annotations
 

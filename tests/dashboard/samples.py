@@ -1,4 +1,4 @@
-"""Documents with made-up content, one for each page: to look at templates, and to render them with hostile text.
+"""Documents with invented content, one for each page: for viewing templates, and for rendering them with hostile text.
 
     python -m tests.dashboard.samples [port]
 
@@ -351,7 +351,7 @@ class Samples(SampleRows):
 
 
 def serve(port: int) -> None:
-    """Every page from the samples."""
+    """Serve every page from the samples."""
     import uvicorn
 
     from groupmq.dashboard import pages

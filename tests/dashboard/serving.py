@@ -1,4 +1,4 @@
-"""The dashboard behind a real server, in the test's own event loop: a client in process cannot read streams."""
+"""The dashboard behind a real server in the test's event loop, since an in-process client cannot read streams."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Said:
 
 @asynccontextmanager
 async def serving(app: Any, lifespan: Literal["on", "off"] = "off") -> AsyncIterator[str]:
-    """The address at which the app is served."""
+    """Serve the app inside the block. Yields its address."""
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(app, log_config=None, access_log=False, lifespan=lifespan, timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
@@ -41,7 +41,7 @@ async def serving(app: Any, lifespan: Literal["on", "off"] = "off") -> AsyncIter
 
 @asynccontextmanager
 async def listening_to(url: str, **headers: str) -> AsyncIterator[AsyncIterator[Said]]:
-    """The messages of a stream."""
+    """Open a stream inside the block. Yields its messages."""
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     async with httpx.AsyncClient(timeout=30) as client, client.stream("GET", url, headers=sent) as answer:
         assert answer.status_code == 200, answer.status_code
@@ -65,7 +65,7 @@ async def messages(answer: httpx.Response) -> AsyncIterator[Said]:
 
 
 async def until(stream: AsyncIterator[Said], name: str, timeout: float = 15) -> Said:
-    """The next message of a name."""
+    """Wait for the next message of this name."""
     async with asyncio.timeout(timeout):
         async for said in stream:
             if said.name == name:

@@ -17,7 +17,7 @@ from tests.support.waiting import eventually
 
 
 async def finished(site: Site, answer: Any, queue: str = "orders") -> Any:
-    """The task that an action began, when it has ended."""
+    """Wait until the task that an action began has ended. Returns the task."""
     task_id = answer["task"]["id"]
     found: dict[str, Any] = {}
 
@@ -53,7 +53,7 @@ async def test_an_action_in_the_wrong_state_is_refused(busy: Busy, site: Site) -
 
 async def test_remove_says_who_moves_up(busy: Busy, site: Site) -> None:
     plan = await site.plan("remove", job=busy.ids["behind"])
-    assert plan["order"] == f"1 job of {HELD} behind it will move up by one; their order stays."
+    assert plan["order"] == f"1 job of {HELD} behind it will move up by one; their order stays the same."
     assert plan["danger"]
     await site.act("remove", job=busy.ids["behind"])
     assert await busy.queue.get_job(busy.ids["behind"]) is None
@@ -205,7 +205,7 @@ async def test_a_task_that_cancels_a_group_can_be_stopped(
     assert (await site.client.post(f"/api/v1{path}", json={})).status_code == 200
     task = await finished(site, outcome, queue.name)
     assert task["state"] == "stopped"
-    assert ended.is_set(), "the work itself has ended too"
+    assert ended.is_set(), "stopping the task must also end its work"
 
 
 async def test_pause_and_resume_the_queue(busy: Busy, site: Site) -> None:
@@ -247,7 +247,7 @@ async def test_a_form_that_is_sent_twice_adds_one_job(queue: Queue, site: Site) 
     plan = await site.plan("add", queue=queue.name)
     form = await site.page("action", queue=queue.name, action="add")
     assert 'name="once"' in form
-    assert plan["hidden"]["once"] not in form, "each form has one of its own"
+    assert plan["hidden"]["once"] not in form, "each form gets another token"
     for _ in range(2):
         answer = await site.submit("add", queue=queue.name, data="1", **plan["hidden"])
         assert answer.status_code == 303
@@ -275,7 +275,7 @@ async def test_run_and_remove_a_repeat(busy: Busy, site: Site) -> None:
     outcome = await site.act("run-repeat", group=DEEP, key="hourly")
     assert outcome["count"] == 1
     plan = await site.plan("remove-repeat", key="morning")
-    assert "will run no more" in plan["effects"][0]
+    assert "will no longer run" in plan["effects"][0]
     await site.act("remove-repeat", key="morning")
     assert [repeat.key for repeat in await busy.queue.get_repeating_jobs()] == ["hourly"]
     await site.plan("remove-repeat", 404, key="morning")

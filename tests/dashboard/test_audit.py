@@ -1,4 +1,4 @@
-"""What the audit says about bulk actions and about actions that were not allowed."""
+"""The audit entries of bulk actions and of actions that were not allowed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_an_action_that_is_not_allowed_is_noted(queue: Queue, make_site: M
     site = make_site(permissions=lambda user, action: action == "view", audit=entries.append)
     await queue.get_job_counts()
     await site.plan("pause", 403, queue=queue.name)
-    assert entries == [], "nobody tried to do it"
+    assert entries == [], "looking at a plan is not an attempt to perform the action"
     await site.act("pause", 403, queue=queue.name)
     assert said(entries) == [("local", "pause", "refused", {})]
     assert not await queue.is_paused()

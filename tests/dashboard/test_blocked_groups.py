@@ -13,9 +13,9 @@ async def test_a_retry_says_when_others_of_the_group_have_run_since(busy: Busy, 
     since = await busy.queue.add(busy.data("complete"), group_id="user:failed")
     await eventually(lambda: _completed(busy, since.id), "another job of the group has run")
     plan = await site.plan("retry", job=busy.ids["failed"])
-    assert "Jobs that stood behind it have run since: it will run after them." in plan["order"]
+    assert "Jobs that stood behind it have run already: it will run after them." in plan["order"]
     plan = await site.plan("retry-matching", q="group:user:failed")
-    assert "At least 1 job will run after jobs of its group that have run since." in plan["order"]
+    assert "At least 1 job will run late: later jobs of its group have run already." in plan["order"]
 
 
 async def blocked(busy: Busy, n: int = 1) -> list[str]:
@@ -48,7 +48,7 @@ async def _completed(busy: Busy, job_id: str) -> bool:
 async def test_of_several_jobs_that_block_a_group_each_is_decided_about(busy: Busy, site: Site) -> None:
     first, second, behind = await blocked(busy, 2)
     plan = await site.plan("skip", job=first)
-    assert "user:blocked stays blocked: 1 other failed job must be decided about too." in plan["effects"]
+    assert "user:blocked stays blocked: 1 other failed job must be resolved too." in plan["effects"]
     await site.act("skip", job=first)
     assert (await busy.queue.get_group("user:blocked")).blocked_by == second
     plan = await site.plan("resume-group", group="user:blocked")

@@ -36,11 +36,11 @@ async def test_clean_says_how_many_and_leaves_what_blocks_a_group(queue: Queue, 
     async def counted() -> bool:
         return bool((await site.plan("clean", queue=queue.name, state="failed", older="0.001s"))["jobs"] == 3)
 
-    await eventually(counted, "all of them ended a moment ago")
+    await eventually(counted, "all of them are old enough to be cleaned")
     blocker = await queue.add({}, group_id="user:1", on_failed="hold")
     await queue.fail(blocker.id, "declined")
     plan = await site.plan("clean", queue=queue.name, state="failed")
-    assert plan["effects"][1] == "Jobs that block their group stay: somebody has to decide about them."
+    assert plan["effects"][1] == "Jobs that block their group stay: somebody has to resolve them."
     await finished(site, await site.act("clean", 202, queue=queue.name, state="failed"), queue.name)
     assert [job.id for job in await queue.get_failed_jobs()] == [blocker.id]
 

@@ -1,4 +1,4 @@
-"""What a page costs at the server of the queues: few commands, however large the queue is."""
+"""A page costs the server of the queues only a few commands, however large the queue is."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ GROUPS, JOBS = 10_000, 100_000
 
 
 class Commands:
-    """The commands that clients sent; those that scripts ran are part of them.
+    """The commands that clients sent, without those that scripts ran.
 
-    A connection greets once, for all the pages that follow; how many are opened depends on how busy the machine is.
+    Commands that open a connection do not count: how many connections are opened depends on how busy the machine is.
     """
 
     def __init__(self, url: str) -> None:
@@ -50,7 +50,7 @@ class Commands:
 
 @pytest.fixture(params=["ready", "held"])
 async def large(request: pytest.FixtureRequest, make_queue: MakeQueue) -> Queue:
-    """Groups that may start, or groups that all wait for late arrivals."""
+    """A large queue whose groups are all ready, or all wait for late arrivals."""
     queue = make_queue("orders", ordering=Ordering.event_time(3600) if request.param == "held" else None)
     items = ({"data": {"n": n}, "group_id": f"user:{n % GROUPS}"} for n in range(JOBS))
     await queue.add_many(items)

@@ -47,7 +47,7 @@ def test_every_variable_of_the_environment_exists() -> None:
 
 
 def test_every_address_exists() -> None:
-    """The examples of the JSON API on the page."""
+    """Each example address of the JSON API on the page is one of the API's paths."""
     shown = re.findall(r"localhost:8400(?:/api/v1)?(/queues/\S*?)(?:\?|\s)", TEXT)
     templates = [re.sub(r"\{\w+\}", "[^/]+", path) for path in PATHS.values()]
     assert shown

@@ -15,7 +15,7 @@ from tests.support.waiting import eventually
 
 
 async def after(site: Site, queue: Queue, n: int, **params: Any) -> Any:
-    """The page, once it has this many events."""
+    """Wait until the page has this many events. Returns it."""
     found: dict[str, Any] = {}
 
     async def there() -> bool:
@@ -64,7 +64,7 @@ async def test_more_events_than_a_page_holds_are_said_to_be_missed(
         page = await site.json("events", queue=queue.name, since=begin)
         return bool(page["missed"] and page["events"][0]["job_id"] == "fourth" and len(page["events"]) == 3)
 
-    await eventually(missed, "the page says that it does not have them all")
+    await eventually(missed, "the page says that events are missing")
     rows = await site.get(site.at("events", queue=queue.name, since=begin), X_Fragment="rows")
     assert 'class="gap"' in rows.text
     assert 'class="gap"' not in await site.page("events", queue=queue.name)

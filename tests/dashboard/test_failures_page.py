@@ -45,9 +45,9 @@ async def test_each_row_of_the_failures_acts_on_its_own_jobs(queue: Queue, make_
         assert {job["id"] for job in found["jobs"]} == {f"{kind}-0", f"{kind}-1"}
         assert (await site.plan("retry-matching", queue=queue.name, q=row["q"]))["jobs"] == 2
     html = await site.page("failures", queue=queue.name)
-    assert html.count('data-action="retry-matching"') == 3, "one for all, and one for each of the two rows"
+    assert html.count('data-action="retry-matching"') == 3, "one for all failures, and one for each of two rows"
     hidden = (await make_site(redact=["card"]).json("failures", queue=queue.name))["groups"]
-    assert {row["q"] for row in hidden} == {""}, "a search for text would say what is redacted"
+    assert {row["q"] for row in hidden} == {""}, "a search by text would reveal the redacted text"
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,8 @@ async def test_a_mistake_in_a_plan_is_said_beside_its_field(queue: Queue, site: 
         assert [name for name, _ in said] == ["q", "limit"]
         assert "for example older:10m" in said[0][1]
         for name, value in typed.items():
-            assert re.search(rf'name="{name}" value="{value}"', answer.text), f"{name} is still what was typed"
-        assert "will" not in answer.text.partition("<form")[2], "there is no plan with a field that is not right"
+            assert re.search(rf'name="{name}" value="{value}"', answer.text), f"{name} does not keep what was typed"
+        assert "will" not in answer.text.partition("<form")[2], "a form with a mistake must show no plan"
     assert await queue.get_failed_count() == 3
 
 

@@ -46,7 +46,7 @@ async def test_a_search_without_a_match_leads_to_the_other_states(busy: Busy, si
 
 
 async def test_the_span_under_way_is_drawn_as_unfinished(busy: Busy, site: Site) -> None:
-    """It is counted until its end: as a whole line it would look like a fall."""
+    """The current span is not complete yet. Drawn with a solid line, it would look like a drop."""
     html = await site.page("queue", queue="orders")
     assert len(re.findall(r'<path class="series unfinished \w+" d="M[^"L]+L[^"L]+"/>', html)) == 3
 
@@ -60,7 +60,7 @@ async def test_a_reader_who_may_do_nothing_sees_no_empty_places_for_buttons(busy
 
 @pytest.mark.parametrize(("chosen", "per"), [("hour", "minute"), ("day", "5 minutes"), ("weeks", "hour")])
 async def test_a_mark_of_this_moment_is_on_the_charts(busy: Busy, site: Site, chosen: str, per: str) -> None:
-    """Also before the span of time that it belongs to is over."""
+    """It is shown even though the span of time that it belongs to is not over."""
     html = await site.page("queue", queue="orders", range=chosen)
     assert f">Completed per {per}<" in html
     assert html.count('<path class="markline"') == 4

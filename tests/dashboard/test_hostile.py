@@ -25,7 +25,7 @@ ALLOWED = {"script", "link", "meta", "title"}
 
 
 class Tags(HTMLParser):
-    """What a browser would make of it."""
+    """The elements and attributes that a browser would make of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ def tags_of(html: str) -> list[tuple[str, dict[str, str | None]]]:
 
 
 def assert_harmless(html: str) -> None:
-    """No element and no attribute that came from data."""
+    """Check that no element and no attribute comes from data."""
     for tag, attributes in tags_of(html):
         assert tag != "img", html[:200]
         assert not any(name.startswith("on") for name in attributes), (tag, attributes)
@@ -65,7 +65,7 @@ def render(name: str, document: Any) -> str:
 @pytest.mark.parametrize("name", [name for name in TEMPLATES if name != "suggest"])
 def test_a_template_makes_text_of_everything(name: str) -> None:
     html = render(name, Samples(HOSTILE).of(name))
-    assert "onerror=alert" in html  # it is there, as text
+    assert "onerror=alert" in html  # the page shows it as text
     assert_harmless(html)
 
 

@@ -1,4 +1,4 @@
-"""What the page of a job says about its attempts, in every state of its life."""
+"""The attempts on the page of a job, in every state of its life."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Life:
 
 @pytest.fixture(params=[None, 3], ids=["default attempts", "its own attempts"])
 def own(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """Arguments of add: the number of attempts is the worker's and queue's, or the job's."""
+    """Arguments of add: the number of attempts is the default of worker and queue, or the job's own."""
     return {} if request.param is None else {"max_attempts": request.param}
 
 
@@ -84,7 +84,7 @@ class Seen:
         whole = text_of(page)
         assert "None" not in whole
         fence = self.facts.pop("Fence", None)
-        assert whole.count(fence or "\0") <= 1, "the number stands in its own row only"
+        assert whole.count(fence or "\0") <= 1, "the fence must be in its own row only"
         assert self.facts["Attempts"] == self.head
         assert all(int(number) <= EARLIER for number in re.findall(r"\d+", self.head))
 

@@ -23,7 +23,7 @@ def in_starlette(app: Any) -> Any:
 
 
 def keeping_the_path(app: Any) -> Any:
-    """Plain ASGI, as the standard has it: the path is the whole, and root_path its beginning."""
+    """A plain ASGI host that follows the standard: `path` is the whole path and begins with `root_path`."""
 
     async def host(scope: Any, receive: Any, send: Any) -> None:
         await app(scope | {"root_path": PREFIX}, receive, send)
@@ -32,7 +32,7 @@ def keeping_the_path(app: Any) -> Any:
 
 
 def cutting_the_path(app: Any) -> Any:
-    """Plain ASGI, as older hosts do it: the path is what follows root_path."""
+    """A plain ASGI host of the older kind: `path` does not include `root_path`."""
 
     async def host(scope: Any, receive: Any, send: Any) -> None:
         rest = scope["path"].removeprefix(PREFIX) or "/"
@@ -81,7 +81,7 @@ async def test_a_queue_of_the_host_app_is_used_and_not_closed(queue: Queue) -> N
 
 
 async def test_it_starts_lazily_and_without_a_server() -> None:
-    """A mounted app gets no lifespan, and a host app must start while the queues' server is away."""
+    """A mounted app gets no lifespan, and a host app must start even while the queues' server is down."""
     app = create_app(redis="redis://127.0.0.1:1")
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://127.0.0.1") as client:
         assert (await client.get("/healthz")).text == "ok\n"

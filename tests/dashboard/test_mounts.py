@@ -30,7 +30,7 @@ TEXT = {"Accept": "text/html"}
 def host(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> hosts.Host:
-    """An example of the page, in a process whose environment says where the server is."""
+    """An example of the page, with the server's URL in the environment, where the example reads it."""
     monkeypatch.setenv("GROUPMQ_URL", url)
     monkeypatch.setenv("SECRET_KEY", "a secret key of a test")
     return hosts.load(request.param, tmp_path_factory.mktemp("host"))
@@ -46,7 +46,7 @@ async def orders(make_queue: MakeQueue) -> Queue:
 
 @asynccontextmanager
 async def visiting(app: Any) -> AsyncIterator[httpx.AsyncClient]:
-    """A client in this process: the host gets no lifespan."""
+    """A client in this process, without a lifespan for the host."""
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         yield client
@@ -57,10 +57,10 @@ def test_the_page_has_an_example_for_each_framework() -> None:
 
 
 async def test_pages_links_and_assets_are_below_the_mount_point(host: hosts.Host, orders: Queue) -> None:
-    """Without a lifespan: everything is opened by the first request."""
+    """The host has no lifespan, so the first request opens everything."""
     async with visiting(host.app) as client:
         refused = await client.get(f"{PREFIX}/", headers=TEXT)
-        assert refused.status_code == 403, "the host app's own check is asked"
+        assert refused.status_code == 403, "the host app's own check must refuse this"
         await host.enter(client)
         seen: set[str] = set()
         for page in ("/", "/queues/orders", "/queues/orders/lanes", "/queues/orders/jobs", "/queues/orders/settings"):
@@ -72,7 +72,7 @@ async def test_pages_links_and_assets_are_below_the_mount_point(host: hosts.Host
             assert not outside, (page, outside)
             seen |= {link.replace("&amp;", "&") for link in links}
         assert f"{PREFIX}/queues/orders/lanes" in seen
-        assert any("/groups/~" in link for link in seen), "the group with a slash in its name"
+        assert any("/groups/~" in link for link in seen), "no link to the group with a slash in its name"
         for link in sorted(seen):
             if "/stream" not in link and "/logout" not in link:
                 answer = await client.get(link, headers=TEXT)
@@ -122,7 +122,7 @@ async def test_a_form_is_accepted_from_its_own_page_only(host: hosts.Host, order
 async def test_streams_deliver_and_a_stop_leaves_nothing(
     host: hosts.Host, orders: Queue, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Behind a real server with a lifespan, a tab open until the end."""
+    """The host runs behind a real server with a lifespan, and a tab is open until the end."""
     for name in ("SNAPSHOT_EVERY", "CHANGES_EVERY", "ROWS_EVERY"):
         monkeypatch.setattr(readers, name, 0.05)
     tasks, connections = asyncio.all_tasks(), connected(client)
@@ -137,7 +137,7 @@ async def test_streams_deliver_and_a_stop_leaves_nothing(
                 pass
             assert connected(client) > connections
     await eventually(lambda: asyncio.all_tasks() <= tasks, "the host has stopped: its tasks have ended")
-    # The queue of the test may have opened connections of its own by adding: what it closes is not ours.
+    # The add may have opened connections of the test's queue. Close them, so that only those of the dashboard count.
     await orders.close()
     await eventually(lambda: connected(client) <= connections, "the dashboard's connections are closed")
 
@@ -150,22 +150,22 @@ def connected(client: Any) -> set[str]:
 @pytest.mark.parametrize(
     ("root", "path", "raw", "expected"),
     [
-        # As the ASGI standard has it.
+        # The host follows the ASGI standard.
         ("/admin", "/admin/queues/orders", "/admin/queues/orders", ("/admin", "/admin/queues/orders")),
         ("/queues", "/queues/queues/orders", "/queues/queues/orders", ("/queues", "/queues/queues/orders")),
         ("/queues", "/queues/queues/queues", "/queues/queues/queues", ("/queues", "/queues/queues/queues")),
         ("/queues", "/queues", "/queues", ("/queues", "/queues/")),
         ("", "/queues/orders", "/queues/orders", ("", "/queues/orders")),
         ("", "/", "/", ("", "/")),
-        # The host has cut the mount point off.
+        # The host has cut the mount point off the path.
         ("/admin", "/queues/orders", "/admin/queues/orders", ("/admin", "/admin/queues/orders")),
         ("/queues", "/queues/orders", "/queues/queues/orders", ("/queues", "/queues/queues/orders")),
         ("/queues", "/", "/queues/", ("/queues", "/queues/")),
-        # And does not say so, as Litestar.
+        # It does so without setting root_path, like Litestar.
         ("", "/queues/orders/", "/queues/queues/orders", ("/queues", "/queues/queues/orders")),
         ("", "/", "/queues", ("/queues", "/queues/")),
         ("", "/queues/a b/", "/a%20b/queues/a%20b", ("", "/queues/a b")),
-        # A mount point that would make links lead to another site is none.
+        # A mount point that would make links lead to another site is ignored.
         ("", "/login/", "//evil.example//login", ("", "/login")),
         ("", "/login/", "/../login", ("", "/login")),
         ("", "/login/", "/%5Cevil.example/login", ("", "/login")),
@@ -181,7 +181,7 @@ def test_hosts_say_in_different_ways_where_the_mount_point_is(
 @pytest.mark.parametrize("root", ["/queues", "/admin"])
 @pytest.mark.parametrize("kept", [True, False])
 async def test_a_proxy_may_pass_the_prefix_on_or_cut_it_off(orders: Queue, url: str, root: str, kept: bool) -> None:
-    """`groupmq dashboard --root-path`, behind a real server."""
+    """`groupmq dashboard --root-path` works behind a real server with either kind of proxy."""
     app = create_app(redis=url)
     served = make_server(app, root_path=root).config.app
     async with serving(served) as at, httpx.AsyncClient(base_url=at + (root if kept else "")) as client:

@@ -1,4 +1,4 @@
-"""JSON or a page: what clients say they accept."""
+"""Whether a client gets JSON or a page follows from its Accept header."""
 
 from __future__ import annotations
 

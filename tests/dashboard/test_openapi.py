@@ -22,7 +22,7 @@ from tests.support.waiting import wait_until
 
 
 class Live:
-    """A busy queue and its dashboard, in a thread of their own: schemathesis calls from the test's thread."""
+    """A busy queue and its dashboard in a separate thread, since schemathesis blocks the test's thread."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -69,7 +69,7 @@ def live() -> Iterator[Live]:
 
 
 def fitting(case: Any, live: Live) -> Any:
-    """A path that leads somewhere: otherwise every answer would be 404."""
+    """Replace names in the path by those of existing objects; otherwise every answer would be 404."""
     known = {"queue": "orders", "job": live.ids["failed"], "group": "user:held"}
     for name in case.path_parameters:
         if name in known:

@@ -1,4 +1,4 @@
-"""The server of the queues goes and comes back."""
+"""The server of the queues goes down and comes back."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def test_pages_say_that_the_server_is_away_and_work_again_when_it_is_back(
     site = Site(redis=mortal.url)
     assert "orders" in await site.page("queues")
     mortal.kill()
-    # At once: each of them tries for some seconds before it gives up.
+    # Concurrently, since each request retries for some seconds before it gives up.
     answer, listed, page = await asyncio.gather(
         site.get("/queues/orders/lanes"), site.get("/"), site.json("lanes", 503, queue="orders")
     )

@@ -1,4 +1,4 @@
-"""Each page, as HTML and as JSON, over a queue in which everything happens."""
+"""Each page, as HTML and as JSON, of a queue with everything that a page can show."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_a_server_without_queues(site: Site) -> None:
 async def test_a_queue_nobody_works_on_is_a_warning(queue: Queue, site: Site) -> None:
     await queue.add({})
     (row,) = (await site.json("queues"))["queues"]
-    assert [warning["text"] for warning in row["warnings"]] == ["Nobody works on this queue."]
+    assert [warning["text"] for warning in row["warnings"]] == ["This queue has no worker."]
 
 
 async def test_only_the_queues_that_were_named_are_shown(make_queue: MakeQueue, make_site: Any) -> None:
@@ -247,7 +247,7 @@ async def test_repeats_with_their_next_runs(busy: Busy, site: Site) -> None:
 
 
 async def test_workers_and_what_they_run(busy: Busy, site: Site) -> None:
-    await eventually(busy.queue.get_workers, "the worker says it lives")
+    await eventually(busy.queue.get_workers, "the worker is registered")
     page = await site.json("workers", queue="orders")
     (worker,) = page["workers"]
     assert worker["name"] == "web-1"
@@ -278,7 +278,7 @@ async def test_the_page_of_a_queue_says_what_limits_it_and_how_often_its_jobs_ar
     await make_queue("orders").reconfigure(max_attempts=6)
     assert "none of 6 yet" in await site.page("job", queue="orders", job=job.id)
     settings = (await site.json("settings", queue="orders"))["settings"]
-    assert {"name": "max_attempts", "value": "6", "words": "runs of a job that sets none"} in settings
+    assert {"name": "max_attempts", "value": "6", "words": "attempts of a job that sets none"} in settings
 
 
 @pytest.mark.parametrize("name", QUEUE_PAGES)
@@ -340,7 +340,7 @@ async def test_what_the_address_may_say_is_limited(busy: Busy, site: Site, name:
 
 
 async def test_links_of_a_page_lead_to_pages(busy: Busy, site: Site) -> None:
-    """Every link of every page is followed, those that differ only in what their query says once."""
+    """Every link of every page is followed. Of links that differ only in the values of their query, one is followed."""
     seen: set[tuple[str, ...]] = set()
     todo = ["/"]
     while todo:

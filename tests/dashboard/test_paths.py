@@ -1,4 +1,4 @@
-"""Ids in URLs: anybody's text, in a form that no browser or proxy edits."""
+"""Ids in URLs: they may be any text, and are encoded so that no browser or proxy changes them."""
 
 from __future__ import annotations
 

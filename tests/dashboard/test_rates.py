@@ -1,4 +1,4 @@
-"""The rate of a queue: of the last whole minutes, or of its whole life if that is shorter."""
+"""The rate of a queue: over the last whole minutes, or over its whole life if that is shorter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of a queue, changed from the page: the form, what it will do, mistakes, permissions and the audit."""
+"""Settings of a queue are changed from the page: the form, the plan, mistakes, permissions and the audit."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def test_the_form_has_every_setting_that_can_be_changed_with_its_value_and
     assert plan["review"]
     html = await site.page("action", queue=queue.name, action="reconfigure")
     assert 'method="get"' in html
-    assert 'name="csrf"' not in html, "a token does not belong into an address"
+    assert 'name="csrf"' not in html, "a form that is sent as an address must contain no token"
     assert "/actions/reconfigure" in await site.page("settings", queue=queue.name)
 
 
@@ -55,7 +55,7 @@ async def test_the_change_is_shown_from_what_to_what_before_it_is_made(queue: Qu
         "breaker": "5/1m",
     }
     assert set(plan["hidden"]) == {"max_attempts", "breaker", "seen"}
-    assert (await queue.get_settings()).max_attempts == 3, "nothing is changed yet"
+    assert (await queue.get_settings()).max_attempts == 3, "showing the plan must change nothing"
     again = fields_of(await site.plan("reconfigure", queue=queue.name, **plan["hidden"], edit="1"))
     assert (again["max_attempts"]["value"], again["breaker"]["value"], again["backoff"]["value"]) == (
         "7",
@@ -134,7 +134,7 @@ async def test_a_mistake_is_said_beside_its_field_and_changes_nothing(
     errors = {one: field["error"] for one, field in fields_of(plan).items() if field["error"]}
     assert list(errors) == [name]
     assert said in errors[name]
-    assert fields_of(plan)[name]["value"] == given[name], "what was written stays to be corrected"
+    assert fields_of(plan)[name]["value"] == given[name], "the user's input must stay in the field to be corrected"
     html = unescape((await site.submit("reconfigure", queue=queue.name, **given)).text)
     assert re.search(rf'<p class="error" id="field-{name}-error">[^<]*{re.escape(said)}', html)
     assert await queue.get_settings() == before
@@ -168,7 +168,7 @@ async def test_partitions_and_the_settings_of_a_newer_release_are_left_alone(
     key = f"groupmq:{{{queue.name}}}:meta"
     client.hset(key, "config", json.dumps({"tides": "high"}))
     plan = await site.plan("reconfigure", queue=queue.name)
-    assert plan["refused"] == "A newer release of groupmq has stored tides; change settings with that one."
+    assert plan["refused"] == "A newer release of groupmq has stored tides; change settings with that release."
     await site.act("reconfigure", 409, queue=queue.name, max_attempts="4")
 
 

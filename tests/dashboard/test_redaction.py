@@ -1,4 +1,4 @@
-"""What must not be seen."""
+"""Redacted values appear nowhere: not on pages, not in streams, not in searches."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ async def test_headers_are_hidden_on_the_page_of_a_job(queue: Queue, make_site: 
 async def test_nothing_about_a_search_shows_whether_hidden_text_was_found(
     queue: Queue, make_site: MakeSite, limit: int
 ) -> None:
-    """Neither the number of jobs looked at nor the beginning of the next page gives it away."""
+    """Neither the number of jobs searched nor the cursor of the next page may reveal it."""
     for n in range(4):
         await queue.add({"password": SECRET, "n": n}, group_id="a")
     site = make_site(redact=["password"])

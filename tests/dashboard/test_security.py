@@ -1,4 +1,4 @@
-"""Who may see and do what."""
+"""Authentication, permissions, requests of other sites, headers, limits and redaction."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def basic(name: str, password: str) -> str:
 
 
 def every_page(site: Site, busy: Busy) -> list[str]:
-    """The address of every page, with real ids."""
+    """The address of every page, with ids that exist."""
     ids = {"group": busy.group("user:held"), "job": busy.ids["failed"], "task": "none"}
     found = [site.at(name, queue="orders", **ids) for name in PAGES if name != "task"]
     found += [site.at("action", queue="orders", action=name, **ids, key="hourly") for name in ACTIONS]
     return [*found, site.at("openapi"), site.at("stream"), site.at("stream", queue="orders")]
 
 
-# Who is there
+# Authentication
 
 
 async def test_without_authentication_only_this_machine_is_served(busy: Busy, site: Site) -> None:
@@ -133,7 +133,7 @@ async def test_a_check_of_the_host_app(busy: Busy, make_site: MakeSite) -> None:
     assert (await open_site.client.get("/", headers={"Host": "queues.example"})).status_code == 200
 
 
-# What they may do
+# Permissions
 
 
 async def test_permissions_are_asked_for_each_action(busy: Busy, make_site: MakeSite) -> None:
@@ -193,7 +193,7 @@ async def test_read_only_is_enforced_for_every_method(busy: Busy, make_site: Mak
         assert "/actions/" not in await site.page(name, queue="orders")
 
 
-# Requests of another site
+# Requests from another site
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ async def test_a_token_is_good_for_one_browser_only(busy: Busy, site: Site) -> N
 
 
 async def test_plain_text_cannot_stand_for_json(busy: Busy, site: Site) -> None:
-    """A form of another site can send text/plain, and a careless server would read JSON from it."""
+    """A form of another site can send text/plain. A server that reads JSON from it would let that site act."""
     path = site.at("action", queue="orders", action="pause")
     for kind in ("text/plain", "multipart/form-data; boundary=x", ""):
         answer = await site.client.post(path, content=b'{"a": 1}', headers={"Content-Type": kind})
@@ -244,7 +244,7 @@ async def test_plain_text_cannot_stand_for_json(busy: Busy, site: Site) -> None:
     assert not await busy.queue.is_paused()
 
 
-# Headers, limits, what leaks
+# Headers, limits, leaks
 
 
 async def test_strict_headers_on_every_answer(busy: Busy, site: Site) -> None:
@@ -260,7 +260,7 @@ async def test_strict_headers_on_every_answer(busy: Busy, site: Site) -> None:
 
 
 async def test_no_page_needs_what_the_policy_forbids(busy: Busy, site: Site) -> None:
-    """No inline script or style, no handler in an attribute, nothing from another host."""
+    """Pages have no inline script or style, no handler in an attribute, and nothing from another host."""
     import re
 
     for path in every_page(site, busy):

@@ -17,14 +17,14 @@ TOKEN = "a-token-of-some-length"
 
 
 async def log_in(site: Site) -> str:
-    """The cookie of a new session."""
+    """Log in. Returns the cookie of the new session."""
     answer = await site.post("/login", {"token": TOKEN, "next": "/", "csrf": await site.token("/login")})
     assert answer.status_code == 303
     return answer.cookies[SESSION]
 
 
 async def with_cookie(site: Site, cookie: str, path: str = "/") -> int:
-    """The answer to a request with nothing but a copy of the cookie."""
+    """The status of a request that has only a copy of the cookie."""
     transport = httpx.ASGITransport(app=site.dashboard)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", cookies={SESSION: cookie}) as client:
         return (await client.get(path, headers={"Accept": "text/html"})).status_code
@@ -104,7 +104,7 @@ async def test_a_stream_ends_with_its_session(queue: Queue, make_site: MakeSite,
             auth.sessions.end(cookie)
             await queue.add({})
             names = [said.name async for said in stream]
-        assert len(names) <= 1, "at most what was on its way"
+        assert len(names) <= 1, "at most one message, which was already on its way"
         headers = {"Authorization": f"Bearer {TOKEN}"}
         async with client.stream("GET", at + address, headers=headers) as answer:
             stream = messages(answer)
@@ -128,18 +128,18 @@ def test_an_ended_session_stays_ended_until_it_would_have_expired(monkeypatch: p
     now = 1_000_000.0 + LIFETIME + 2
     assert not sessions.is_open(open_one)
     sessions.end(sessions.begin())
-    assert len(sessions._ended) == 1, "what has expired is forgotten"
+    assert len(sessions._ended) == 1, "expired sessions are forgotten"
 
 
 def test_sessions_of_an_earlier_process_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It does not know which of them were ended."""
+    """A new process does not know which of them were ended."""
     now = 1_000_000.0
     monkeypatch.setattr("groupmq.dashboard.security.sessions.time.time", lambda: now)
     before = Sessions(b"secret").begin()
     now += 5
     sessions = Sessions(b"secret")
     assert not sessions.is_open(before)
-    now -= 3600  # the clock is put back
+    now -= 3600  # the clock is set back
     assert sessions.is_open(sessions.begin())
 
 

@@ -1,4 +1,4 @@
-"""Ten tabs cost one look."""
+"""Tabs that ask at the same time share one read of the queue."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ QUIET: dict[str, Any] = {
     ("trouble", "level", "said"),
     [
         ({}, None, ""),
-        ({"workers": 0}, "fail", "Nobody works on this queue."),
+        ({"workers": 0}, "fail", "This queue has no worker."),
         (
             {"longest_held": SimpleNamespace(wait=301.0, reason="paused", group_id="user:7")},
             "warn",
@@ -246,7 +246,7 @@ def test_workers_stand_by_name_and_number() -> None:
 
 
 def test_a_schedule_that_never_or_hardly_ever_ticks_is_answered_at_once() -> None:
-    """What is stored was not written by this process: nothing in it may keep the page busy."""
+    """Another process may have stored the schedule, so no schedule may keep the page busy for long."""
     at = datetime(2026, 11, 17, tzinfo=UTC)
     for schedule, runs in (
         ("cron 0 0 30 2 * (UTC)", 1),

@@ -70,5 +70,5 @@ def test_a_refusal_does_not_repeat_the_secret() -> None:
 
 @pytest.mark.parametrize(("answer", "user"), [("", None), (None, None), (False, None), ("ada", "ada"), (7, "7")])
 async def test_a_check_that_names_nobody_lets_nobody_in(answer: Any, user: str | None) -> None:
-    """An empty name is what a look into an empty session often gives."""
+    """An empty name is a common result of reading an empty session."""
     assert await auth_of(lambda request: answer).user(HTTPConnection({"type": "http", "headers": []})) == user

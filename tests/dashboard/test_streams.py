@@ -25,7 +25,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def changed_jobs(stream: AsyncIterator[Said]) -> Said:
-    """The next message that names jobs: the first of a stream says that anything may have changed."""
+    """Wait for the next message that names jobs. Those before it, at the start of a stream, say that anything may have
+    changed."""
     while not (said := await until(stream, "changed")).data["jobs"]:
         assert said.data["more"]
     return said
@@ -90,7 +91,7 @@ async def test_ten_tabs_share_one_reader(queue: Queue, site: Site, client: Any) 
             tabs.create_task(tab())
         readers_of = site.dashboard.shared._readers
         await eventually(
-            lambda: queue.name in readers_of and len(readers_of[queue.name]._broadcast) == 10, "ten listen"
+            lambda: queue.name in readers_of and len(readers_of[queue.name]._broadcast) == 10, "ten streams are open"
         )
         assert len(readers_of) == 1
         await queue.add({}, group_id="a")
@@ -202,7 +203,7 @@ async def test_a_busy_queue_is_looked_at_instead_of_read(
     async with serving(site.dashboard) as at, listening_to(f"{at}/queues/{queue.name}/stream") as stream:
         await until(stream, "snapshot")
         await queue.add({})
-        await eventually(lambda: site.dashboard.shared.reader(queue)._busy, "the reader reads no longer")
+        await eventually(lambda: site.dashboard.shared.reader(queue)._busy, "the reader has stopped reading events")
         while not (said := await until(stream, "changed")).data["more"] or said.id is None:
             await queue.add({})
         await queue.add({})

@@ -23,7 +23,7 @@ async def idle(job: Job) -> None:
 
 @pytest.fixture
 async def full(make_queue: MakeQueue) -> AsyncIterator[Queue]:
-    """A worker with one slot, which is taken; `waits` could start otherwise."""
+    """A queue whose worker has one slot, which is taken; otherwise the job `waits` could start."""
     queue, gate = make_queue("orders"), asyncio.Event()
 
     async def stay(job: Job) -> None:
@@ -42,7 +42,7 @@ async def _active(queue: Queue) -> bool:
 
 
 async def everywhere(site: Site, queue: Queue, words: str) -> None:
-    """The lanes, the page of the group and that of the job say it."""
+    """Check that the lanes, the page of the group and that of the job contain these words."""
     for name in ("lanes", "group", "job"):
         assert words in await site.page(name, queue=queue.name, group="user:1", job="waits"), name
 
@@ -50,7 +50,7 @@ async def everywhere(site: Site, queue: Queue, words: str) -> None:
 async def test_nobody_works_on_the_queue(make_queue: MakeQueue, site: Site) -> None:
     queue = make_queue("orders")
     await queue.add(1, group_id="user:1", job_id="waits")
-    await everywhere(site, queue, "Nobody works on this queue.")
+    await everywhere(site, queue, "This queue has no worker.")
     page = await site.json("lanes", queue="orders")
     assert page["queue"]["starting"]["reason"] == "no-worker"
     lanes = await site.page("lanes", queue="orders")
@@ -63,7 +63,7 @@ async def test_the_whole_queue_is_paused(make_queue: MakeQueue, site: Site) -> N
     async with Worker(queue, idle):
         await queue.pause()
         await queue.add(1, group_id="user:1", job_id="waits")
-        await eventually(queue.get_workers, "the worker is there")
+        await eventually(queue.get_workers, "the worker is listed")
         await everywhere(site, queue, "The whole queue is paused.")
         lanes = await site.page("lanes", queue="orders")
         assert READY not in lanes
@@ -71,7 +71,7 @@ async def test_the_whole_queue_is_paused(make_queue: MakeQueue, site: Site) -> N
 
 
 async def test_every_slot_is_taken(full: Queue, site: Site) -> None:
-    await eventually(full.get_workers, "the worker is there")
+    await eventually(full.get_workers, "the worker is listed")
     await everywhere(site, full, "Every slot of its workers is taken: ready jobs wait for one.")
     assert "Waits for a slot" in await site.page("lanes", queue="orders")
 
@@ -90,7 +90,7 @@ async def test_an_idle_queue_has_nothing_to_explain(make_queue: MakeQueue, site:
     await queue.add(1, job_id="later", delay=3600)
     await queue.pause()
     await queue.remove("later")
-    assert "Nobody works" not in await site.page("lanes", queue="orders")
+    assert "This queue has no worker" not in await site.page("lanes", queue="orders")
 
 
 async def test_a_held_lane_says_why_its_attempt_failed(busy: Busy, make_site: MakeSite) -> None:
@@ -130,7 +130,7 @@ async def _blocked(queue: Queue, group_id: str) -> bool:
 
 
 async def test_what_can_be_done_about_the_job_that_blocks_a_group(busy: Busy, site: Site) -> None:
-    """Retry, edit, skip and remove it are all on the page of its group."""
+    """The page of its group offers to retry, edit, skip and remove it."""
     job = await busy.queue.add(busy.data("fail"), group_id="user:stuck", on_failed="hold")
     await busy.queue.add(busy.data("complete"), group_id="user:stuck")
     await eventually(lambda: _blocked(busy.queue, "user:stuck"), "the group is blocked")
@@ -177,10 +177,10 @@ async def test_the_warning_about_blocked_groups_leads_to_them(busy: Busy, site: 
 
 
 async def test_of_the_warnings_of_all_queues_the_worst_comes_first(make_queue: MakeQueue, site: Site) -> None:
-    """`abc` is blocked, and a person has to decide; no worker serves `xyz`."""
+    """A queue without a worker (`xyz`) comes before one with a blocked group (`abc`)."""
     first, second = make_queue("abc"), make_queue("xyz")
     job = await first.add(1, group_id="user:1", on_failed="hold")
     await first.fail(job.id, "declined")
     await second.add(1)
     page = await site.page("queues")
-    assert page.index("xyz: Nobody works on this queue.") < page.index("abc: A failed job blocks its group.")
+    assert page.index("xyz: This queue has no worker.") < page.index("abc: A failed job blocks its group.")

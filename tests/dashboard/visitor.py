@@ -36,7 +36,7 @@ class Site:
         return answer.text
 
     async def json(self, name: str, status: int = 200, **params: object) -> Any:
-        """The document of a page."""
+        """The document of a page, as JSON."""
         answer = await self.client.get(self.at(name, **params), headers={"Accept": "application/json"})
         assert answer.status_code == status, answer.text
         assert answer.headers["content-type"] == "application/json"
@@ -46,7 +46,7 @@ class Site:
         return await self.json("action", status, queue=queue, action=action, **fields)
 
     async def act(self, action: str, status: int = 200, queue: str = "orders", **fields: Any) -> Any:
-        """Carry out an action, as a script does."""
+        """Perform an action as a script does, through the JSON API."""
         path = paths.API + self.at("action", queue=queue, action=action).removeprefix(self.base)
         answer = await self.client.post(self.base + path, json=fields)
         assert answer.status_code == status, answer.text
@@ -60,7 +60,7 @@ class Site:
         return found[1]
 
     async def submit(self, action: str, queue: str = "orders", **fields: str) -> httpx.Response:
-        """Carry out an action, as a form of a browser does."""
+        """Perform an action as a browser does, with a form."""
         fields.setdefault("csrf", await self.token(queue=queue))
         return await self.post(self.at("action", queue=queue, action=action), fields)
 

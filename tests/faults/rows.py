@@ -120,7 +120,7 @@ async def in_the_middle(fleet: Fleet, more: int, since: int | None = None) -> No
 
 
 async def freeze_in_a_row(fleet: Fleet, queue: Queue, process: subprocess.Popen[bytes], concurrency: int) -> None:
-    """Freeze the only worker at a moment at which it holds more jobs than it can run.
+    """Freeze the only worker while it holds more jobs than it can run.
 
     A worker is frozen before it is killed, since a kill may truncate the line that it is writing.
     """

@@ -1,4 +1,4 @@
-"""Workers of several servers that share slots: a server that is away does not stop the queues of the others."""
+"""Workers of several servers that share slots: a server that is down does not stop the queues of the others."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ async def test_a_frozen_holder_loses_its_turn_and_when_it_wakes_its_handlers_are
             await eventually(lambda: len(fleet.lines("start")) == 2, "both slots are taken")
             fleet.start()
             fleet.freeze(frozen)
-            assert await queue.wait_for_empty(15), "nobody took over"
+            assert await queue.wait_for_empty(15), "no other worker took over"
             fleet.thaw(frozen)
             await eventually(lambda: len(fleet.lines("lease-lost")) == 2, "it learns that its turn is over")
             await eventually(lambda: len(fleet.lines("end")) == 10, "its handlers end")
@@ -101,7 +101,7 @@ async def test_an_outcome_of_a_turn_that_was_lost_is_refused(start_server: Start
             frozen = await working(fleet)
             fleet.freeze(frozen)
             await asyncio.to_thread(fleet.start)
-            assert await queue.wait_for_empty(15), "nobody took over"
+            assert await queue.wait_for_empty(15), "no other worker took over"
             fleet.thaw(frozen)
             await eventually(lambda: fleet.lines("lease-lost"), "it learns that it lost the lease")
         await job.refresh()

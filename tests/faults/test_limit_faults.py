@@ -21,10 +21,10 @@ LIMIT = RateLimit(10, per=0.25)
 
 
 def starts(history: History) -> list[int]:
-    """When jobs were granted, in milliseconds. The fences contain that, even if the answer was lost and sent again.
+    """The times at which jobs were granted, in milliseconds: the fences contain them, even if an answer was resent.
 
     The fences of one call are consecutive microseconds from the time of the call on, so the last ones may lie in the
-    next millisecond. The first one tells when all of them were granted.
+    next millisecond. The first one is the time at which all of them were granted.
     """
     found: list[int] = []
     before = 0

@@ -88,7 +88,7 @@ async def test_a_waiting_result_call_gets_what_ended_while_the_server_was_away(
 async def test_a_result_call_for_a_job_that_the_server_lost_ends_as_soon_as_the_server_is_back(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch, hears_all: bool
 ) -> None:
-    """It does not wait for its periodic look at the job."""
+    """It does not depend on the periodic check of the job, which never comes here."""
     monkeypatch.setattr("groupmq.client.events.results._LOOK_AGAIN", NEVER)
     server = start_server(prefer("valkey"))
     with redis.Redis.from_url(server.url) as client:
@@ -176,17 +176,17 @@ async def test_an_outage_is_one_warning_of_the_listener_and_one_line_at_its_end(
             await queue.add(1)
             return bool(heard)
 
-        await eventually(hears, "events are heard")
+        await eventually(hears, "events are received")
         with caplog.at_level(logging.INFO, "groupmq.events"):
             await asyncio.to_thread(server.kill)
             pauses = "tries again, with pauses of up to 5 s"
-            await eventually(lambda: pauses in caplog.text, "the outage is told")
+            await eventually(lambda: pauses in caplog.text, "the outage is logged")
             began = time.monotonic()
             await eventually(lambda: time.monotonic() - began > 2, "several more tries have failed")
             await asyncio.to_thread(server.restart)
-            await eventually(lambda: "reaches its server again" in caplog.text, "its end is told", 15)
+            await eventually(lambda: "reaches its server again" in caplog.text, "the end of the outage is logged", 15)
             heard.clear()
-            await eventually(hears, "events are heard again")
+            await eventually(hears, "events are received again")
         lines = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert len(lines) == 2, lines
     where = f"the listener for events at {queue.address}"

@@ -37,13 +37,13 @@ async def test_a_job_whose_grant_is_lost_runs_once_and_at_once(start_server: Sta
 
 
 async def test_a_job_that_was_granted_to_a_killed_worker_runs_at_another_one(start_server: StartServer) -> None:
-    """Nobody has popped it, so the next worker that asks gets it, without an attempt used."""
+    """No worker has popped it, so the next worker that asks gets it, and no attempt is used."""
     server, handler = start_server(available_kinds()[0]), Recorder()
     async with Queue("orders", server.url) as queue:
         dead = Worker(queue, Recorder(), name="dead")
         await dead.start()
         await idle(dead)
-        parts_of(dead).fetcher._demand.close()  # it waits for nothing any more, and does not leave
+        parts_of(dead).fetcher._demand.close()  # it no longer waits for jobs, and does not deregister
         await asyncio.wait_for(parts_of(dead).fetcher.stop_watching(), 10)
         await queue.add("x", group_id="g")
         async with Worker(queue, handler, blocking_timeout=0.2):
@@ -77,7 +77,7 @@ async def test_a_blocked_loop_does_not_keep_a_job_that_it_has_not_received(start
             await idle(workers[0])
             await queue.add("blocks", group_id="g")
             await asyncio.to_thread(blocks.wait, 20)
-            # Its offer stands again only if it asked before it was blocked; this is the job that it cannot receive.
+            # It may not have offered a slot before it was blocked. Restore the offer, so that a job is granted to it.
             connection, keys = queue._connection, queue._connection.session.keys
             raw = b"o" + (60_000).to_bytes(6, "big") + workers[0].id.encode()
             await connection.execute("HSET", keys.meta, "offer", raw)
@@ -88,7 +88,7 @@ async def test_a_blocked_loop_does_not_keep_a_job_that_it_has_not_received(start
                 await eventually(lambda: not workers[0].health().blocked_for, "the loop goes on", 20)
                 await queue.add("last", group_id="i")
                 await eventually(lambda: "last" in (*seen, *handler.started), "work goes on")
-            assert "next" not in seen, "it was taken back"
+            assert "next" not in seen, "the job was taken back, and must not start here as well"
     finally:
         go_on.set()
         over.set()

@@ -54,7 +54,7 @@ async def test_a_lost_hint_starts_the_job_all_the_same(start_server: StartServer
                 await queue.add(i, ttl=60)  # a job with a ttl is not granted with its add
                 await handler.has_run(i)
                 assert proxy.cuts == i + 1
-                # Let the next read and the marker it may find through, so that the pauses between tries do not add up.
+                # Lose no reply until one more job has run, so that the pauses between tries do not add up.
                 proxy.drop = lambda reply: False
                 await queue.add("between")
                 await handler.has_run("between", times=i + 1)

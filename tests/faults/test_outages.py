@@ -64,7 +64,7 @@ async def test_an_outage_of_one_server_is_told_once_however_many_partitions_it_h
     server = start_server(prefer("redis"), aof=True)
     async with Queue("orders", server.url, partitions=3) as queue:
         handler = Recorder()
-        # Frequent duties: consumers that have nothing to do notice that the server is away.
+        # Frequent duties: even idle consumers notice that the server is down.
         worker = Worker(queue, handler, cleanup_interval=0.2, stalled_interval=0.2)
         with caplog.at_level(logging.WARNING, "groupmq"):
             async with worker:
@@ -108,7 +108,7 @@ async def test_a_heartbeat_without_a_server_tries_less_and_less_often(start_serv
         # It tries every 0.1 s while a lease could still be renewed, then after 1 s, 2 s, and so on.
         await eventually(lambda: pauses._least > 1, "the heartbeat has failed, and the leases have ended")
         tries, began = pauses.tries, time.monotonic()
-        await eventually(lambda: pauses.tries == tries + 2, "it tries on")
+        await eventually(lambda: pauses.tries == tries + 2, "it keeps trying")
         assert time.monotonic() - began > 2
         await asyncio.to_thread(server.restart)
 

@@ -70,7 +70,7 @@ async def test_a_worker_that_was_frozen_in_the_middle_of_a_row_is_refused_when_i
             await asyncio.to_thread(fleet.start)
             assert await queue.wait_for_empty(30)
             fleet.thaw(sleeper)
-            await eventually(lambda: fleet.lines("lease-lost"), "the one that woke learns that it lost its leases")
+            await eventually(lambda: fleet.lines("lease-lost"), "the frozen worker learns that it lost its leases")
             # It continues to work as if nothing had happened.
             await queue.add_many([{"data": {}, "group_id": "g0", "job_id": f"more-{i}"} for i in range(20)])
             added += [f"more-{i}" for i in range(20)]
@@ -121,7 +121,7 @@ async def lives_or_dies(queue: Queue, process: subprocess.Popen[bytes]) -> bool:
     async def over() -> bool:
         return process.poll() is not None or (await queue.get_job_counts()).total == 0
 
-    await eventually(over, "it has died, or done everything")
+    await eventually(over, "the process has died, or all jobs have ended")
     return process.poll() is not None
 
 
@@ -129,7 +129,8 @@ async def lives_or_dies(queue: Queue, process: subprocess.Popen[bytes]) -> bool:
 async def test_a_poison_pill_in_a_row_kills_one_worker_more_than_it_may_at_most(
     start_server: StartServer, max_attempts: int
 ) -> None:
-    """The first time it was not known to have started. A job with one attempt is never prefetched."""
+    """The first death is not charged to the pill if the server does not know that it had started: it was prefetched.
+    A job with one attempt is never prefetched."""
     server = start_server(prefer("redis"))
     async with Queue("orders", server.url, **QUEUE) as queue:
         with Fleet(server.url, "orders", concurrency=1, **QUEUE) as fleet:
@@ -171,7 +172,8 @@ async def test_where_no_stall_is_allowed_no_job_runs_again_after_its_worker_died
 async def test_a_handler_that_hangs_the_loop_past_its_timeout_loses_its_group_though_others_of_its_row_do_not_hang(
     start_server: StartServer, tmp_path: Path, hangs_at: int
 ) -> None:
-    """Unless it is the first of its row, it is not known to have started: then it also hangs a second worker."""
+    """Unless its job is the first of the row, the server does not know that it has started, and charges no attempt.
+    Then it also hangs a second worker."""
     server = start_server(prefer("valkey"))
     options = QUEUE | {"job_timeout": 0.6}
     goes_on = tmp_path / "goes on"

@@ -50,7 +50,7 @@ async def test_workers_that_are_killed_with_jobs_of_many_groups_ahead_lose_nothi
     # A job that has ended counts as started too: its report may have been on its way when the process froze.
     charged = {job.id for job in jobs if job.stalls}
     started = {run.job for run in history.runs if run.pid == victim.pid}
-    assert len(charged - started) <= concurrency, "only a job that a free slot was waiting for is charged unstarted"
+    assert len(charged - started) <= concurrency, "charged without a start"
     assert all(job.stalls <= 1 for job in jobs)
 
 
@@ -64,7 +64,7 @@ async def test_one_that_was_frozen_starts_nothing_of_what_others_have_run_meanwh
             await asyncio.to_thread(fleet.start, 2)
             assert await queue.wait_for_empty(30)
             fleet.thaw(sleeper)
-            await eventually(lambda: fleet.lines("lease-lost"), "the one that woke learns that it lost its leases")
+            await eventually(lambda: fleet.lines("lease-lost"), "the frozen worker learns that it lost its leases")
             await queue.add_many([{"data": {}, "group_id": f"more-{i}", "job_id": f"more-{i}"} for i in range(20)])
             added += [f"more-{i}" for i in range(20)]
             assert await queue.wait_for_empty(10)

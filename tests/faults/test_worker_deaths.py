@@ -87,7 +87,7 @@ async def test_a_frozen_worker_is_replaced_and_its_outcome_refused_when_it_wakes
             await asyncio.to_thread(fleet.start)
             assert await queue.wait_for_empty(20)
             fleet.thaw(sleeper)
-            await eventually(lambda: fleet.lines("lease-lost"), "the one that woke learns that it lost its leases")
+            await eventually(lambda: fleet.lines("lease-lost"), "the frozen worker learns that it lost its leases")
             # It continues to work as if nothing had happened.
             more = await produce(queue, range(20, 24), groups=4)
             assert await queue.wait_for_empty(10)

@@ -1,4 +1,4 @@
-"""Workers that take jobs of a group together from the start, as if they had seen many short handlers."""
+"""Workers that prefetch rows from the start, as if they had seen many short handlers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def used_to_short_handlers(worker: Worker) -> Worker:
 
 
 def whatever_happens(worker: Worker) -> Worker:
-    """Keep the worker used to short handlers: what it measures on a busy machine changes that only for a moment."""
+    """Keep the worker used to short handlers, even if a busy machine makes some of them slow."""
     worker.on("active", lambda job: used_to_short_handlers(worker))
     return used_to_short_handlers(worker)
 

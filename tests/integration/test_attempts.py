@@ -1,4 +1,4 @@
-"""The attempts of a job: each run, how it ended, and that they go with the job."""
+"""The attempts of a job: each run and how it ended. They are deleted with the job."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.waiting import eventually
 
 
 class CardDeclined(Exception):
-    """An error of the user's own."""
+    """An error class of the user."""
 
 
 async def run_all(queue: Queue, handle: Any, **options: Any) -> None:

@@ -316,7 +316,7 @@ async def test_a_batch_that_does_not_fill_starts_after_its_wait(queue: Queue) ->
         waited = time.monotonic() - began
     assert handle.seen == [[0]]
     assert waited >= 0.29
-    # One call when the job came, one when its time had come, and their reports: no worker asked in between.
+    # One call when the job was added, one when the wait was over, and their reports. No worker asked in between.
     assert worker.get_worker_metrics().advances - before <= 5
 
 
@@ -349,7 +349,7 @@ async def test_a_second_worker_starts_the_batch_if_the_first_is_busy_when_its_ti
         await looked_once(second)
         await queue.add("alone", group_id="a")
         await add_row(queue, 2, "b")
-        await eventually(lambda: ["alone"] in full.ended, "the lonely job ran", timeout=4)
+        await eventually(lambda: ["alone"] in full.ended, "the single job ran", timeout=4)
         gate.set()
 
 

@@ -82,7 +82,7 @@ async def test_process_as_a_decorator_starts_at_once_in_a_running_loop(queue: Qu
 
     job = await queue.add(1)
     assert await job.result(5) == 2
-    assert await handle(job) == 2, "the name stands for the handler still"
+    assert await handle(job) == 2, "the name still refers to the handler"
 
 
 async def test_several_handlers_may_be_decorated(queue: Queue) -> None:

@@ -1,4 +1,4 @@
-"""What a group does when its head is given up, as users see it: blocked, skipped, resumed; breakers; Snooze."""
+"""A group whose head failed for good, as users see it: blocked, skipped, resumed. Also breakers and Snooze."""
 
 from __future__ import annotations
 
@@ -95,12 +95,12 @@ async def test_a_job_may_hold_where_its_queue_goes_on(make_queue: MakeQueue) -> 
 
 
 async def test_blocked_groups_are_listed_by_how_long_they_have_been_blocked(make_queue: MakeQueue, url: str) -> None:
-    """Groups that have no other job, or are paused, are among them."""
+    """The list includes groups that are paused or have no other job."""
     queue = make_queue("q", on_failed="hold")
     for group_id, n in (("c", 1), ("a", 3), ("b", 1)):
         await added(queue, n, group_id)
         await queue.fail(f"{group_id}0")
-        await eventually(lambda: moved_on(queue), "the next one is blocked later")
+        await eventually(lambda: moved_on(queue), "the server's clock has left the millisecond of the last block")
     await added(queue, 2, "fine")
     await queue.pause_group("b")
     found = await queue.get_blocked_groups()

@@ -22,7 +22,7 @@ AT = 3
 
 
 class Blocking:
-    """A worker in a thread with a loop of its own, which the handler of job `AT` blocks until it is let go."""
+    """A worker in a thread with a separate loop, which the handler of job `AT` blocks until `go_on` is set."""
 
     def __init__(self, name: str, url: str, **options: Any) -> None:
         self.started: list[int] = []
@@ -78,13 +78,13 @@ async def test_those_behind_it_go_back_and_those_before_it_are_reported(
         counts = await short.get_job_counts()
         return (counts.completed, counts.active, counts.waiting) == (AT, 1, N - AT - 1)
 
-    await eventually(one_is_held, "only the one that hangs is held", 10)
+    await eventually(one_is_held, "the worker holds only the job that hangs", 10)
     blocking.go_on.set()
     assert await short.wait_for_empty(10)
     assert blocking.started == list(range(N))
     worker = blocking.worker
     assert worker is not None
-    # The queue is empty on the server before the worker's own loop has read the reply that it counts.
+    # The server's queue is empty before the worker's loop has read the replies and counted them.
     await eventually(lambda: worker.get_worker_metrics().completed == N, "the worker has counted them all")
     metrics = worker.get_worker_metrics()
     assert (metrics.lease_lost, metrics.loop_blocks) == (0, 1)
@@ -120,12 +120,12 @@ async def test_it_is_named_with_its_job_and_line_and_shown(
     short: Queue, jobs: list[Job], blocking: Blocking, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "groupmq.worker")
-    # On a busy machine the loop may also have been blocked for a moment before.
+    # On a busy machine the loop may have been blocked briefly before that as well.
     named = f"job {jobs[AT].id} of group 'g', in {__file__}:"
-    await eventually(lambda: blocking.worker is not None, "the worker is there")
+    await eventually(lambda: blocking.worker is not None, "the worker has been made")
     worker = blocking.worker
     assert worker is not None
-    await eventually(lambda: named in (worker.health().blocked_in or ""), "it is noticed", 10)
+    await eventually(lambda: named in (worker.health().blocked_in or ""), "the worker names the blocking handler", 10)
     assert "(_handle)" in str(worker.health().blocked_in)
     metrics = worker.get_worker_metrics()
     assert metrics.loop_blocks >= 1
@@ -134,9 +134,9 @@ async def test_it_is_named_with_its_job_and_line_and_shown(
     async def shown() -> bool:
         return any(worker.blocked > 0 for worker in await short.get_workers())
 
-    await eventually(shown, "everybody can see it", 10)
+    await eventually(shown, "get_workers shows that the loop is blocked", 10)
     blocking.go_on.set()
-    await eventually(lambda: not blocking.is_known, "it is over")
+    await eventually(lambda: not blocking.is_known, "the loop is no longer reported as blocked")
     assert await short.wait_for_empty(10)
     lines = [record.getMessage() for record in caplog.records if "event loop" in record.getMessage()]
     assert re.search(rf"blocked for 0\.\d s by job {jobs[AT].id}", "\n".join(lines))

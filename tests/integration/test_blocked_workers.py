@@ -39,7 +39,7 @@ async def test_nothing_of_a_group_starts_behind_a_job_that_was_given_up(
             counts = await queue.get_job_counts()
             return (counts.active, counts.waiting, counts.completed, counts.failed) == (0, 22, 37, 1)
 
-        await eventually(rests, "all but what is behind the job that failed is done")
+        await eventually(rests, "all jobs are done except those behind the failed job")
         assert [job_id for job_id in runs if job_id[0] == "a"] == [f"a{n}" for n in range(8)]
         group = await queue.get_group("a")
         assert (group.state, group.blocked_by, group.blockers) == ("blocked", "a7", 1)

@@ -92,7 +92,7 @@ async def test_what_a_thread_raises_when_it_sees_that_it_is_to_end_is_one_debug_
             job = await queue.add("x", job_id="j")
             await eventually(started.is_set, "the handler runs")
             await check_cancelled(queue, job, lambda: "RuntimeError: stopped" in caplog.text)
-        gc.collect()  # asyncio complains of an error that nobody took when its future goes
+        gc.collect()  # asyncio logs an error that was never retrieved when its future is deleted
     assert [one.getMessage() for one in caplog.records if one.name == "asyncio" and one.levelno > logging.DEBUG] == []
     told = [one for one in caplog.records if "RuntimeError: stopped" in one.getMessage()]
     assert [(one.levelname, one.exc_info) for one in told] == [("DEBUG", None)]

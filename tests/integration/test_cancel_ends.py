@@ -1,4 +1,4 @@
-"""Cancelling many jobs at once and whole groups; handlers that end in their own way, or not; workers that are gone."""
+"""Cancelling many jobs at once and whole groups; handlers that end in unusual ways, or not at all; dead workers."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ async def test_many_running_jobs_are_cancelled_at_once(queue: Queue) -> None:
         await eventually(lambda: len(handle.running) == 100, "all run")
         began = time.monotonic()
         await asyncio.gather(*(job.cancel() for job in jobs[:90]))
-        await eventually(lambda: len(handle.ends) == 90, "those have ended", 2 * AT_ONCE)
+        await eventually(lambda: len(handle.ends) == 90, "the cancelled handlers have ended", 2 * AT_ONCE)
         assert time.monotonic() - began < 2 * AT_ONCE
         assert sorted(handle.ends) == list(range(90))
-        await eventually(lambda: _failed(queue, 90), "and are recorded")
+        await eventually(lambda: _failed(queue, 90), "their failures are recorded")
         assert await queue.get_active_count() == 10
         assert await asyncio.gather(*(job.cancel() for job in jobs[90:])) == [True] * 10
         assert await queue.wait_for_empty(AT_ONCE)
@@ -49,7 +49,7 @@ async def test_a_whole_group_is_cancelled_and_no_other(queue: Queue) -> None:
         await queue.add_many({"data": n, "group_id": "g", "delay": 60} for n in range(3))
         assert await queue.cancel_group("g") == 14
         await eventually(lambda: handle.ends, "the running one has ended", AT_ONCE)
-        await eventually(lambda: _failed(queue, 1), "and is recorded")
+        await eventually(lambda: _failed(queue, 1), "its failure is recorded")
         assert (await queue.get_group("g")).state == "idle"
         assert await queue.get_unique_groups() == ["h"]
         assert await queue.cancel_group("g") == 0
@@ -121,7 +121,7 @@ async def test_a_thread_that_runs_out_of_time_sees_its_cancel_event_set(queue: Q
         job = await queue.add(1, timeout=0.1, max_attempts=1)
         with pytest.raises(JobFailed, match="ran longer than its timeout"):
             await job.result(5)
-        await eventually(told.is_set, "the thread was told", AT_ONCE)
+        await eventually(told.is_set, "the thread has received the request to stop", AT_ONCE)
 
 
 async def test_a_cancelled_job_of_a_dead_worker_fails_when_its_lease_expires(make_queue: MakeQueue, url: str) -> None:
@@ -142,7 +142,7 @@ async def test_a_cancelled_job_of_a_dead_worker_fails_when_its_lease_expires(mak
 
 
 async def test_a_cancel_reaches_a_worker_whose_loop_hangs_when_it_goes_on(queue: Queue) -> None:
-    """The handler blocks the loop: nothing can be stopped before it lets go, and then at once."""
+    """While the handler blocks the loop, nothing can be stopped. As soon as it returns, the run is stopped."""
     recorder = Recorder()
     recorder.gate = asyncio.Event()
     hanging = threading.Event()

@@ -1,4 +1,4 @@
-"""Connections are closed even if their owner is cancelled while it closes them: nothing else could close them."""
+"""Connections are closed even if their owner is cancelled while it closes them. Otherwise they would stay open."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def test_those_of_calls(url: str) -> None:
 
 
 async def test_that_of_a_call_that_is_cancelled(url: str) -> None:
-    """Its reply is still to come, and must not be taken for that of the next call."""
+    """Its reply has not arrived yet, and must not be taken for the reply to the next call."""
     client = Endpoint(url).asynchronous()
     pool = CallPool(client.connection_pool)
     await pool.execute("PING")

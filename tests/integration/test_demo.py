@@ -1,4 +1,4 @@
-"""The demo: what it proves, and that it can tell when something is wrong."""
+"""The demo: the promises that its proof covers, and the violations that the proof detects."""
 
 from __future__ import annotations
 

@@ -151,8 +151,8 @@ async def test_events_that_the_log_no_longer_holds_are_reported_as_a_gap(queue: 
     queue.on("gap", gaps.append)
     await queue.add(2)
     again = await take(queue, 1, since=resumed[0].id)
-    assert again.kinds() == ["progress"], "taken up after the gap, it is told no second time"
-    assert gaps == [], "who has listened all the time has no gap"
+    assert again.kinds() == ["progress"], "events that resume after a gap must not report it again"
+    assert gaps == [], "a listener that was never cut off has no gap"
 
 
 async def test_an_id_that_is_none_is_refused(queue: Queue) -> None:

@@ -32,7 +32,7 @@ async def test_only_one_process_works_at_a_time_and_all_of_them_get_turns(
     queue = make_queue(exclusive=True)
     with Fleet(url, queue.name, concurrency=4, blocking_timeout=BLOCK, exclusive=True) as fleet:
         fleet.start(3)
-        # A process that does not wait yet could come too late for all turns, which together take 0.3 s.
+        # All turns together take 0.3 s, so a process that does not wait yet could miss every one of them.
         fleet.wait_for(lambda: workers_asleep(client) == 3, "all of them wait for a turn")
         items = [{"data": {"n": n, "seconds": 0.01}, "group_id": f"g{n % 9}"} for n in range(90)]
         jobs = await queue.add_many(items)
@@ -97,7 +97,7 @@ class Team:
         return [i for i, worker in enumerate(self.workers) if worker.is_processing()]
 
     async def holder(self) -> int:
-        await eventually(self.busy, "somebody has the turn")
+        await eventually(self.busy, "a worker has the turn")
         (found,) = self.busy()
         return found
 
@@ -111,7 +111,7 @@ async def test_a_job_added_while_the_holder_has_a_free_slot_starts_there_at_once
         holder = await team.holder()
         for n in range(1, 4):
             await team.queue.add(n, group_id=f"g{n}")
-            await eventually(lambda: len(team.handlers[holder].started) > n, "it starts beside the others")  # noqa: B023
+            await eventually(lambda: len(team.handlers[holder].started) > n, "it runs beside the others")  # noqa: B023
         turn = await team.queue.get_turn()
         assert turn is not None
         assert (turn.worker, turn.taken, turn.epoch) == (team.workers[holder].id, 4, 1)
@@ -141,15 +141,15 @@ async def test_workers_that_wait_for_their_turn_do_not_poll_and_wake_at_its_end(
         holder = await team.holder()
         before = team.advances()
         await team.queue.add_many([{"data": n, "group_id": f"g{n}"} for n in range(1, 12)])
-        # Adds wake the holder alone, and it has no free slot: no worker asks.
+        # Adds wake only the holder, which has no free slot, so no worker asks.
         assert team.advances() - before <= 4
         assert team.busy() == [holder]
         team.gate.set()
-        assert await team.queue.wait_for_empty(10), "nobody woke up at the end of the turn"
+        assert await team.queue.wait_for_empty(10), "no worker woke up at the end of the turn"
         calls = team.advances() - before
     served = [len(handler.ended) for handler in team.handlers]
     assert sum(served) == 12
-    assert all(served), f"somebody never had a turn: {served}"
+    assert all(served), f"a worker never had a turn: {served}"
     assert calls <= 12 * 4, f"{calls} calls for 12 turns"
 
 
@@ -157,7 +157,7 @@ async def test_a_holder_that_closes_hands_its_turn_over_at_once(make_queue: Make
     async with Team(make_queue, 2, concurrency=1) as team:
         await team.queue.add_many([{"data": n, "group_id": "g"} for n in range(3)])
         holder = await team.holder()
-        # Its handler does not end: the job is given back untouched, and the other worker runs it.
+        # Its handler does not end, so the job is given back untouched, and the other worker runs it.
         await team.workers[holder].close(timeout=0.1)
         await eventually(lambda: team.handlers[1 - holder].started == [0], "the other one takes over", timeout=5)
         team.gate.set()

@@ -54,7 +54,7 @@ async def test_a_burst_waits_for_its_turn_while_jobs_could_start(make_queue: Mak
         handler.gate.set()
         async with asyncio.timeout(20):
             await burst
-        assert mine.ended, "it had a turn"
+        assert mine.ended, "the burst never had a turn"
         assert not holder.is_closed()
         assert await holding.wait_for_empty(5)
 

@@ -9,7 +9,7 @@ from tests.conftest import MakeQueue
 
 
 class CardDeclined(Exception):
-    """An error of the user's own."""
+    """An error class of the user."""
 
 
 async def fail(job: Job) -> None:

@@ -44,7 +44,7 @@ def loads(client: Any) -> int:
 
 
 async def work_through(queue: Queue, n: int = 20) -> None:
-    """Add jobs and run them, look at them, change one."""
+    """Add jobs, promote one, run them all, and count them."""
     counts = await queue.get_job_counts()
     before = counts.completed + counts.waiting
     await queue.add_many([{"data": i, "group_id": f"g{i % 3}"} for i in range(n)])
@@ -96,7 +96,7 @@ async def test_a_restart_of_the_server_keeps_the_library(kind: Kind) -> None:
             await work_through(queue)
             assert queue.calls_by == "function"
         with redis.Redis.from_url(server.url) as client:
-            assert loads(client) == 0, "it was there already"
+            assert loads(client) == 0, "the server must still have the library"
     finally:
         server.stop()
 
@@ -136,7 +136,7 @@ async def test_a_user_without_any_lua_gets_one_clear_error(fresh: Server, client
 
 
 async def test_a_full_server_that_lost_its_functions_still_drains(fresh: Server, client: Any) -> None:
-    """Loading a library takes memory, which the server refuses; reports go as scripts, which take none."""
+    """Loading a library needs memory, which the server refuses. Reports are sent as scripts, which need none."""
     handler = Recorder()
     async with Queue("orders", fresh.url, keep_completed=0) as queue:
         await queue.add_many([{"data": "x" * 1000, "group_id": f"g{i % 50}"} for i in range(2000)])
@@ -165,7 +165,7 @@ async def test_what_only_looks_may_be_asked_of_a_replica(fresh: Server, client: 
     try:
         with redis.Redis.from_url(replica.url) as direct:
             direct.replicaof("127.0.0.1", fresh.port)
-            await eventually(lambda: direct.exists("groupmq:{orders}:meta"), "the replica has it")
+            await eventually(lambda: direct.exists("groupmq:{orders}:meta"), "the replica has the queue")
         async with await Queue.open("orders", replica.url) as queue:
             found = await queue.get_job(job.id)
             assert found is not None

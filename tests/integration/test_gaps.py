@@ -34,7 +34,7 @@ def forget(client: Any, queue: Queue) -> None:
 
 
 def miss_some(client: Any, queue: Queue, url: str) -> None:
-    """Publish events that no current listener will ever read."""
+    """Publish events that are trimmed from the log before any current listener can read them."""
     cut_off(client)
     with SyncQueue(queue.name, url) as other:
         for n in range(5):
@@ -58,7 +58,7 @@ async def test_a_gap_is_delivered_to_listeners_of_the_queue(queue: Queue, url: s
         await called.has("added", 2)
     for found in (heard, called):
         assert found.kinds() == ["added", "gap", "added"]
-        assert found.ids("added") == ["seen", "missed-4"], "what the log still holds is told"
+        assert found.ids("added") == ["seen", "missed-4"], "events that the log still holds are delivered"
 
 
 async def test_a_gap_is_delivered_to_listeners_of_a_job(queue: Queue, url: str, client: Any) -> None:
@@ -91,8 +91,8 @@ def test_a_gap_is_delivered_by_the_blocking_client(url: str, client: Any) -> Non
 async def test_a_result_call_looks_at_the_job_when_its_end_fell_into_a_gap(
     make_queue: MakeQueue, url: str, client: Any, monkeypatch: pytest.MonkeyPatch, kept: bool
 ) -> None:
-    """The wait ends at once, not at the next regular look. About a job that is not kept, it is only known that it is
-    gone."""
+    """The wait ends at once, not at the next periodic check. A job that is not kept is reported as removed, since its
+    outcome is unknown."""
     monkeypatch.setattr("groupmq.client.events.results._LOOK_AGAIN", NEVER)
     keep: dict[str, Any] = {"keep_completed": 100 if kept else 0}
     queue = make_queue(**keep)
@@ -107,7 +107,7 @@ async def test_a_result_call_looks_at_the_job_when_its_end_fell_into_a_gap(
             fleet.wait_for(lambda: fleet.lines("completed"), "the job is done")
         with SyncQueue(queue.name, url, **keep) as other:
             other.add("last", delay=60)
-        wait_until(lambda: not readers(client), "nobody has come back yet")
+        wait_until(lambda: not readers(client), "no listener has reconnected yet")
         forget(client, queue)
         if kept:
             assert await task == job.id

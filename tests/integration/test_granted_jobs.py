@@ -49,7 +49,7 @@ async def test_no_job_starts_after_an_operation_on_it_has_returned(queue: Queue,
             if await getattr(queue, operation)(f"job-{target}"):
                 starts.ended_by_hand.add(target)
         except (JobNotFound, WrongState):
-            pass  # it does not exist, or has ended
+            pass  # the job does not exist, or has ended
 
     await Worker(queue, handle, concurrency=SLOTS, prefetch=prefetch).run(burst=True)
     assert len(starts.ended_by_hand) > JOBS / 50

@@ -1,4 +1,4 @@
-"""Middleware on queues and workers: what it sees, what it adds, and what follows if it raises."""
+"""Middleware on queues and workers: what it sees, what it adds, and what happens if it raises."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def test_headers_travel_with_the_job_and_context_variables_reach_the_handl
     found = await queue.require_job(job.id)
     assert found.headers == {"trace": "mine"}
     assert found.to_dict()["headers"] == {"trace": "mine"}
-    assert trace.get() == "another", "what a run sets stays in that run"
+    assert trace.get() == "another", "a context variable that a run sets must not leave that run"
 
 
 @pytest.mark.parametrize("how", ["add", "add_many", "create_job", "save_all", "repeat"])

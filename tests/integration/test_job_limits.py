@@ -24,7 +24,7 @@ async def test_a_full_group_refuses_by_name_and_takes_again_what_it_has_room_for
     handler.gate = asyncio.Event()
     async with Worker(queue, handler):
         await queue.add(0, group_id="g")
-        await eventually(lambda: handler.started, "one runs: it counts too")
+        await eventually(lambda: handler.started, "one runs, which counts too")
         await queue.add(1, group_id="g", delay=0.05)
         await queue.add(2, group_id="g")
         with pytest.raises(GroupFull, match="group 'g' is full: it has 3 live jobs, the most it may have"):
@@ -85,7 +85,7 @@ def test_the_blocking_client_raises_group_full_too(url: str) -> None:
 
 
 async def test_a_job_that_no_worker_was_free_for_in_time_fails_and_its_group_goes_on(queue: Queue) -> None:
-    """A worker without a free slot looks for due work every `stalled_interval`."""
+    """A worker without a free slot still handles due work every `stalled_interval`."""
     handler = Recorder()
     handler.gate = asyncio.Event()
     async with Worker(queue, handler, blocking_timeout=30, stalled_interval=0.1):
@@ -138,7 +138,7 @@ async def test_without_any_worker_the_scheduler_by_hand_lets_ttls_run_out(queue:
 
 
 async def test_a_ttl_that_has_run_out_is_never_started_late(queue: Queue, client: redis.Redis) -> None:
-    """No call came in between: the call that would take the job must notice that it is too late."""
+    """There was no call in between, so the call that would take the job must notice that its ttl is over."""
     handler = Recorder()
     await queue.add_many([{"data": n, "group_id": f"g{n % 5}", "ttl": 0.05} for n in range(20)])
     fine = await queue.add("fine", group_id="g0", ttl=60)

@@ -1,4 +1,4 @@
-"""A thread that is slow to begin: a job that was ended in the meantime must not reach its handler any more."""
+"""A handler thread that is slow to start: if its job is ended in the meantime, its handler must not be called."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_its_handler_is_not_called_after_the_job_was_ended(
 
     async with Worker(queue, handle) as worker:
         job = await queue.add("ended", group_id="g")
-        await eventually(lambda: threads.asked == 1, "the thread is to run the job")
+        await eventually(lambda: threads.asked == 1, "the job is handed to the thread")
         [(running, _)] = parts_of(worker).executor.running_tasks()
         assert await getattr(job, how)()
         await eventually(lambda: running._stopped, "the worker has stopped its run")

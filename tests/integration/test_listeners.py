@@ -1,4 +1,4 @@
-"""Callbacks on queues: who is called, when it begins and ends, what it costs in connections."""
+"""Callbacks on queues: which of them are called, from when until when, and how many connections they need."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_the_event_of_the_very_next_call_is_delivered_whatever_it_is(queue
             await queue.cancel("x")
         case "create_job":
             await queue.create_job(1).save()
-    await eventually(lambda: heard, "the event is heard", 3)
+    await eventually(lambda: heard, "the event is received", 3)
 
 
 def test_a_listener_may_be_added_before_there_is_an_event_loop(url: str) -> None:
@@ -210,12 +210,12 @@ async def test_a_queue_that_begins_to_listen_while_others_wait_hears_at_once(mak
         queue.on("added", heard.append)
         await queue.add(1)
     await heard.has("added", 2)
-    await first.close()  # the task that began it may be cancelled
+    await first.close()  # this may cancel the task that started the reading
     third.on("added", heard.append)
     began = loop.time()
     await third.add(1)
     await heard.has("added", 3)
-    assert loop.time() - began < 2, "it was heard only when the read of the others ended by itself"
+    assert loop.time() - began < 2, "it was received only when the read of the others timed out"
 
 
 @pytest.mark.one_server("a client of one server is handed in")

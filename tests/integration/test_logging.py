@@ -1,4 +1,4 @@
-"""What the library logs about the life of jobs, and where to."""
+"""The lines that the library logs about the life of jobs, and the loggers that get them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Line = tuple[str, str, str]
 
 
 def lines(caplog: pytest.LogCaptureFixture, job: Any) -> list[Line]:
-    """Level, logger and text of the lines about a job."""
+    """The level, logger and text of each line about a job."""
     about = f"job {job.id!r} (queue '{job._queue.name}', "
     found = [record for record in caplog.records if record.getMessage().startswith(about)]
     return [(record.levelname, record.name, record.getMessage().removeprefix(about)) for record in found]
@@ -204,7 +204,7 @@ async def test_stalls_and_lost_leases_are_logged_with_queue_and_group(
         async with Worker(queue, Recorder(), stalled_interval=0.1) as other:
             await eventually(lambda: other.get_worker_metrics().stalled_seen, "it is taken back")
         gate.set()
-        await eventually(lambda: dead.get_worker_metrics().lease_lost, "the old holder is told")
+        await eventually(lambda: dead.get_worker_metrics().lease_lost, "the old holder learns that it lost the lease")
     assert [(level, text) for level, _, text in lines(caplog, job) if level != "DEBUG"] == [
         (
             "ERROR",
@@ -254,7 +254,7 @@ async def test_a_job_that_expires_is_an_error_of_whoever_notices_it(
 
 
 async def recovered(queue: Queue, found: list[ExpiredJob], expected: int) -> bool:
-    """Run recovery once more; True if it has failed that many jobs by now, in one run or in several."""
+    """Run recovery once more. Whether its runs have failed that many jobs in total."""
     found += (await queue.run_duty_once("recovery")).expired
     return len(found) == expected
 
@@ -312,7 +312,7 @@ async def test_adds_that_add_nothing_now_say_so(queue: Queue, caplog: pytest.Log
     assert at is not None
     assert [text for _, _, text in lines(caplog, later)] == [
         f"no group) added: it may start at {at.isoformat(timespec='milliseconds')}",
-        "no group) was there already: nothing was added",
+        "no group) existed already: nothing was added",
     ]
 
 
@@ -320,7 +320,7 @@ async def test_adds_that_add_nothing_now_say_so(queue: Queue, caplog: pytest.Log
 
 
 class Minimal:
-    """A logger that does not come from `logging`, and has no `isEnabledFor`."""
+    """A logger that is not from `logging`, and has no `isEnabledFor`."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[str, str]] = []
@@ -392,7 +392,7 @@ async def test_whether_debug_lines_are_wanted_is_asked_once_for_many_jobs(make_q
     logger = Counting("counting")
     queue = make_queue(logger=logger)
     await queue.add_many({"data": n} for n in range(500))
-    assert logger.asked <= -(-500 // CHUNK), "once for each call"
+    assert logger.asked <= -(-500 // CHUNK), "a disabled level is checked once per call"
     await Worker(queue, Recorder(), concurrency=100).run(burst=True)
     assert logger.asked < 100
 

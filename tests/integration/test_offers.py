@@ -1,4 +1,4 @@
-"""A worker that is idle gets the next job with the add itself."""
+"""The call that adds a job grants it to an idle worker at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def test_a_lone_job_takes_one_call_of_an_idle_worker(queue: Queue) -> None
             job = await queue.add(i, group_id=f"g{i}")
             assert await job.result(20) is None
             await idle(worker)
-            assert parts_of(worker).fetcher.advances == before + 1, "the call that reports it"
+            assert parts_of(worker).fetcher.advances == before + 1, "only the call that reports the job"
     assert handler.started == [0, 1, 2, 3, 4]
 
 
@@ -84,7 +84,7 @@ async def test_nothing_starts_after_an_operation_on_a_granted_job_has_returned(q
 
 
 async def test_a_closing_worker_withdraws_its_offer(queue: Queue) -> None:
-    """While it waits for a handler, jobs are left to others."""
+    """While it waits for a handler, other workers take the new jobs."""
     go_on, handler = asyncio.Event(), Recorder()
 
     async def handle(job: Job) -> None:
@@ -121,7 +121,7 @@ async def test_a_worker_that_closes_gives_back_a_job_that_is_on_its_way(queue: Q
 
 
 async def test_a_burst_offers_nothing(queue: Queue) -> None:
-    """A job on its way to an idle worker would be left behind."""
+    """The burst could end before it received a job that was granted to it, and would leave that job behind."""
     seen = []
 
     async def handle(job: Job) -> None:

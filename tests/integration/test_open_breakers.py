@@ -21,7 +21,7 @@ def queue(make_queue: MakeQueue) -> Queue:
 
 
 async def count(queue: Queue) -> int:
-    """The number of open breakers, which must be the same everywhere it is shown."""
+    """The number of open breakers. Checks that it is the same everywhere."""
     metrics, survey = await queue.get_metrics(), await queue.survey()
     page = await queue.get_groups(state="breaker")
     assert metrics.breakers_open == survey.breakers_open == len(survey.breakers) == page.total == len(page.groups)
@@ -85,7 +85,7 @@ async def test_a_job_that_completes_closes_the_breaker(make_queue: MakeQueue) ->
     await open_breakers(queue, "g", behind=0)
 
     async def works(job: Job) -> None:
-        """The endpoint works again."""
+        """A handler that succeeds, since the endpoint works again."""
 
     await queue.add(1, group_id="g")
     await Worker(queue, works).run(burst=True)
@@ -107,4 +107,4 @@ async def test_check_names_the_breaker_that_opened_first(queue: Queue, make_queu
     assert found.detail.endswith("1 failed attempt in a row")
     other = make_queue("other")
     await other.add(1)
-    assert [one for one in await other.check() if one.name == "open breakers"] == [], "it has no breaker"
+    assert [one for one in await other.check() if one.name == "open breakers"] == [], "the queue has no breaker"

@@ -23,7 +23,7 @@ WINDOWS = [0.02, 0.1, 0.4]
 
 
 class Witness:
-    """A handler that keeps the jobs it ran, in their order."""
+    """A handler that keeps the jobs that it ran, in order."""
 
     def __init__(self) -> None:
         self.jobs: list[Job] = []
@@ -70,7 +70,7 @@ async def test_event_time_runs_late_arrivals_in_order_and_none_before_its_window
     window_ms = round(window * 1000)
     async with Worker(queue, witness, concurrency=4):
         now = server_ms(client)
-        # All of them within the window, so every one can still take its position.
+        # All of them arrive within the window, so each can still take its position.
         orders = [now + i * window_ms // 10 for i in range(20)]
         shuffled = [(group, order) for group in ("a", "b") for order in orders]
         dice.shuffle(shuffled)
@@ -87,16 +87,16 @@ async def test_event_time_runs_late_arrivals_in_order_and_none_before_its_window
 async def test_event_time_makes_a_late_job_the_next_one_even_behind_its_window(
     make_queue: MakeQueue, client: redis.Redis
 ) -> None:
-    """A job that comes after the window can no longer be first, but no job waits longer because of it."""
+    """A job that arrives after the window can no longer run before earlier ones. It delays no job by a new window."""
     queue, witness = make_queue(ordering=Ordering.event_time(0.1)), Witness()
     async with Worker(queue, witness):
         now = server_ms(client)
         await queue.add(2, group_id="g", order_ms=now)
         await queue.add(3, group_id="g", order_ms=now + 300)
-        await eventually(lambda: witness.data("g") == [2], "the first one ran")
+        await eventually(lambda: witness.data("g") == [2], "the first job ran")
         await queue.add(1, group_id="g", order_ms=now - 5000)
         await eventually(
-            lambda: witness.data("g")[:2] == [2, 1], "the late one runs at once, before the one that waits"
+            lambda: witness.data("g")[:2] == [2, 1], "the late job runs at once, before the one that waits"
         )
         assert await queue.wait_for_empty(10)
     assert witness.data("g") == [2, 1, 3]
@@ -132,7 +132,7 @@ async def test_arrivals_extend_the_window_up_to_the_longest_wait(make_queue: Mak
         assert await queue.wait_for_empty(10)
     began, arrived = millis(witness.jobs[0].started_at), millis(first.created_at)
     assert began >= window_end(witness.jobs, 300, 600)
-    assert began < arrived + 600 + 2000, "they were waited for longer than they may be"
+    assert began < arrived + 600 + 2000, "the group waited for longer than max_wait"
     assert inversions(witness.jobs) == []
 
 
@@ -180,7 +180,8 @@ async def test_nobody_polls_while_groups_wait(make_queue: MakeQueue, kind: str) 
         await eventually(lambda: len(handler.ended) == 10, "all ran after their window", timeout=10)
         await eventually(lambda: worker.get_worker_metrics().completed == 10, "all are reported")
         advances = worker.get_worker_metrics().advances
-    # The window, its end, and a few trips for ten jobs on four slots; a poll of 10 ms would make a hundred.
+    # Calls at the beginning and end of the window, and a few for ten jobs on four slots. Polling every 10 ms would make
+    # a hundred.
     assert advances <= 30, f"{advances} calls"
 
 

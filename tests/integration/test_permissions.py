@@ -23,13 +23,13 @@ RULES = {
 }
 MakeUser = Callable[[str], str]
 [ONE_QUEUE] = map(str.split, re.findall(r"write `(.*)` in place of `~groupmq:\*`", PAGE.read_text("utf-8")))
-"""The patterns of a user who is to see the queue `orders` only."""
+"""The key patterns of a user who may see only the queue `orders`."""
 pytestmark = pytest.mark.one_server("users of a cluster have tests of their own: tests/cluster/test_permissions.py")
 
 
 @pytest.fixture(params=["function", "script", "function, one queue"])
 def make_user(request: pytest.FixtureRequest, server: Server, client: Any) -> Iterator[MakeUser]:
-    """Makes a user as the page says, who can call only functions or only scripts. Returns the URL."""
+    """Makes a user with the rules of the page, who can call only functions or only scripts. Returns the user's URL."""
     way, _, one_queue = request.param.partition(", ")
     client.execute_command("ACL", "LOG", "RESET")  # entries about users of other tests
     made = []
@@ -264,7 +264,8 @@ async def test_the_same_with_partitions(
     before = {key: client.dump(key) for key in client.keys("groupmq:{orders*")}
     for look in OVER_PARTITIONS:
         await look(viewer)
-    # A process changed the settings and died before any partition had them: a read-only user sees the rest.
+    # A process changes the settings and dies before any partition has received them. A user without writes can still
+    # read the queue.
     other = make_queue("orders")
     await other._connection.reconfigure({"max_attempts": 9})
     before = {key: client.dump(key) for key in client.keys("groupmq:{orders*")}

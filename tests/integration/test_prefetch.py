@@ -1,4 +1,4 @@
-"""Jobs of a group that are taken together: fewer trips, and nothing else changes."""
+"""Rows of jobs of one group need fewer calls, and change nothing else."""
 
 from __future__ import annotations
 
@@ -107,8 +107,7 @@ async def test_a_worker_learns_by_itself_that_its_handlers_are_short(queue: Queu
 async def test_a_burst_leaves_nothing_behind_whenever_a_hint_comes(
     queue: Queue, concurrency: int, prefetch: int
 ) -> None:
-    """A hint makes the worker ask at the very moment at which another call reports the outcome that makes further jobs
-    ready."""
+    """A hint may make the worker ask while another call reports the outcome that makes further jobs ready."""
 
     async def handle(job: Job) -> None:
         parts_of(worker).fetcher.poke()
@@ -130,13 +129,13 @@ class Crowd:
 
     async def __call__(self, job: Job) -> None:
         self.running += 1
-        # Blocking: while it looks, nothing changes in its own process.
+        # Use the blocking client, so that nothing changes in this process between the request and the answer.
         self.most = max(self.most, self._look.get_job_counts().active - self.unreported - self._on_their_way_back())
         await asyncio.sleep(0)
         self.running -= 1
         self.unreported += 1
         assert self.worker is not None
-        # The look itself took long; it must not count as the time of a handler.
+        # Counting took long, and must not be measured as the time of a handler.
         asyncio.get_running_loop().call_soon(used_to_short_handlers, self.worker)
 
     def reported(self, job: Job) -> None:
@@ -197,9 +196,9 @@ async def test_prefetched_jobs_behind_a_long_handler_are_released_and_count_as_w
 
     jobs = await add_row(queue, 10)
     async with used_to_short_handlers(Worker(queue, handle)) as worker:
-        await eventually(seen_waiting, "those behind wait")
+        await eventually(seen_waiting, "the jobs behind wait")
         assert time.monotonic() - since < 1
-        await eventually(lambda: worker.get_worker_metrics().released >= 7, "the worker knows that they are back")
+        await eventually(lambda: worker.get_worker_metrics().released >= 7, "the worker knows that they went back")
         assert [(await queue.require_job(job.id)).state for job in jobs] == ["completed"] * 2 + ["active"] + [
             "waiting"
         ] * 7
@@ -216,7 +215,7 @@ async def test_prefetched_jobs_behind_a_long_handler_are_released_and_count_as_w
 
 
 async def test_handlers_that_have_become_slower_do_not_keep_a_whole_row_out_of_sight(queue: Queue) -> None:
-    """Each handler is short enough to be waited for; all of them together are not."""
+    """Each handler is short enough that the job behind it may wait in the worker. The whole row is not."""
     started: list[Any] = []
 
     async def handle(job: Job) -> None:
@@ -244,7 +243,7 @@ async def test_a_more_urgent_job_goes_before_those_that_were_given_back(queue: Q
 
     await add_row(queue, 4, priority=5)
     async with used_to_short_handlers(Worker(queue, handle)) as worker:
-        await eventually(lambda: 1 in started and worker.get_worker_metrics().released >= 2, "those behind wait")
+        await eventually(lambda: 1 in started and worker.get_worker_metrics().released >= 2, "the jobs behind wait")
         await queue.add("urgent", group_id="g", priority=1)
         let_go.set()
         assert await queue.wait_for_empty(10)
@@ -263,7 +262,7 @@ async def test_another_worker_takes_what_was_given_back_once_the_long_one_has_en
     await add_row(queue, 5)
     first = used_to_short_handlers(Worker(queue, handle, name="first"))
     await first.start()
-    await eventually(lambda: 1 in by and first.get_worker_metrics().released >= 3, "those behind wait")
+    await eventually(lambda: 1 in by and first.get_worker_metrics().released >= 3, "the jobs behind wait")
     closing = asyncio.create_task(first.close())
     async with Worker(queue, handle, name="second"):
         let_go.set()

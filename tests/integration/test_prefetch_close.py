@@ -17,7 +17,7 @@ N, AT = 12, 4
 
 
 class Leaving:
-    """A handler that has its worker closed in the middle of a row, and then runs on for a moment or for ever."""
+    """A handler that closes its worker in the middle of a row, and then runs on for a moment or for ever."""
 
     def __init__(self, timeout: float, stays: bool) -> None:
         self.timeout = timeout
@@ -31,18 +31,18 @@ class Leaving:
         self.seen.append(job.data)
         if job.data == AT:
             self.closing = asyncio.create_task(self.worker.close(timeout=self.timeout))
-            await asyncio.sleep(0)  # from here on it has been called
+            await asyncio.sleep(0)  # after this, close() has been called
             if self.stays:
                 await asyncio.Event().wait()
 
     async def closed(self) -> None:
-        await eventually(lambda: self.closing is not None, "the worker is in the middle of a row")
+        await eventually(lambda: self.closing is not None, "the handler closes the worker")
         assert self.closing is not None
         await self.closing
 
 
 async def check_rest(queue: Queue, jobs: list[Job], done: int) -> None:
-    """The first `done` jobs have completed; the others wait as if they had never been taken, and run in their order."""
+    """Check that the first `done` jobs have completed, and that the others wait untouched and run in order."""
     counts = await queue.get_job_counts()
     assert (counts.completed, counts.active, counts.waiting) == (done, 0, N - done)
     assert await attempts_made(jobs) == [1] * done + [0] * (N - done)
@@ -101,7 +101,7 @@ async def test_those_behind_wait_for_others_while_the_closing_worker_waits_for_w
     async def waiting() -> bool:
         return (await queue.get_job_counts()).waiting == N - 2
 
-    await eventually(waiting, "those behind wait for somebody else", timeout=2)
+    await eventually(waiting, "the jobs behind wait for another worker", timeout=2)
     assert not closing.done()
     let_go.set()
     await closing

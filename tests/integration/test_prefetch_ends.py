@@ -1,4 +1,4 @@
-"""Rows that do not come to their end: whatever happens to one of the jobs, those behind it run later, in order."""
+"""Rows that are interrupted: whatever happens to one of their jobs, those behind it run later, in order."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def test_prefetched_jobs_behind_one_that_does_not_complete_run_after_it_an
     queue: Queue, how: str, seen: list[int], state: str, attempts: list[int]
 ) -> None:
     handler = Stumbling(how)
-    # Shorter than the jobs behind it wait anyway.
+    # The timeout is shorter than the time for which jobs behind it may wait.
     options: dict[str, Any] = {"timeout": 0.005} if how == "hangs" else {}
     jobs = await queue.add_many(
         [{"data": i, "group_id": "g", "backoff": 0, **(options if i == BAD else {})} for i in ALL]

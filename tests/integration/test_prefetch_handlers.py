@@ -25,7 +25,7 @@ mark: contextvars.ContextVar[int | None] = contextvars.ContextVar("mark", defaul
 
 
 def took_rows(worker: Worker, jobs: int) -> bool:
-    """Whether it needed fewer trips than jobs, or gave some jobs back because the machine was busy."""
+    """Whether the worker made fewer calls than it ran jobs, or gave jobs back because the machine was busy."""
     metrics = worker.get_worker_metrics()
     return metrics.advances < jobs - 20 or metrics.released > 0
 
@@ -150,7 +150,7 @@ async def test_a_thread_that_takes_long_keeps_nobody_behind_it_out_of_sight(queu
     await add_row(queue, N)
     try:
         async with used_to_short_handlers(Worker(queue, handle)) as worker:
-            await eventually(seen_waiting, "those behind wait", timeout=2)
+            await eventually(seen_waiting, "the jobs behind wait", timeout=2)
             # The server has them before the worker has its answer.
             await eventually(lambda: worker.get_worker_metrics().released >= N - 3, "the worker knows it too")
             let_go.set()
@@ -164,7 +164,7 @@ async def test_a_thread_that_takes_long_keeps_nobody_behind_it_out_of_sight(queu
 async def test_handlers_in_a_process_of_their_own_run_one_after_the_other(make_queue: MakeQueue) -> None:
     queue = make_queue(keep_completed=1000)
     async with Worker(queue, handlers.square, executor="process") as worker:
-        # The process has to be started first, which is anything but short.
+        # The process must be started first, which takes long.
         await (await queue.add(1)).result(20)
         used_to_short_handlers(worker)
         jobs = await add_row(queue, 200)
@@ -186,6 +186,6 @@ async def test_a_process_that_dies_in_the_middle_of_a_row_takes_nobody_with_it(q
             [{"data": word, "group_id": "g", "max_attempts": 2, "backoff": 0} for word in words]
         )
         assert await queue.wait_for_empty(20)
-        await eventually(lambda: worker.get_worker_metrics().released >= 4, "the worker knows that they are back")
+        await eventually(lambda: worker.get_worker_metrics().released >= 4, "the worker knows that they went back")
     assert await attempts_made(jobs) == [2 if word == "exit" else 1 for word in words]
     assert [job.state for job in jobs] == ["failed" if word == "exit" else "completed" for word in words]

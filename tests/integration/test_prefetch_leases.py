@@ -40,7 +40,7 @@ async def test_a_handler_that_blocks_the_event_loop_costs_nobody_of_its_row_a_le
     with Watch(queue) as watch:
         async with worker:
             assert await queue.wait_for_empty(15)
-    assert held == [1], "only what runs is renewed: the rest was given back, and what had ended was reported"
+    assert held == [1], "only the job that runs is renewed: others were given back or reported"
     assert watch.stalled == []
     assert heard.heard == []
     assert seen == list(range(N))
@@ -74,6 +74,6 @@ async def test_a_lease_is_renewed_from_the_first_moment_to_the_last_whatever_is_
     async with worker:
         async with asyncio.timeout(10):
             await watch()
-        await eventually(lambda: worker.get_worker_metrics().released >= 1, "the worker knows that they are back")
+        await eventually(lambda: worker.get_worker_metrics().released >= 1, "the worker knows that they went back")
     assert not_held == []
     assert seen == [0, 1, 2]

@@ -19,8 +19,7 @@ N = 15
 
 
 class Acts:
-    """Acts from within the handler of one job, as the handler of "order cancelled" does, and records which jobs
-    start."""
+    """A handler that acts on other jobs while it runs one of them, and records which jobs start."""
 
     def __init__(self, at: int, act: Callable[[], Awaitable[Any]]) -> None:
         self.at = at
@@ -117,7 +116,7 @@ async def test_after_a_pause_has_returned_nothing_starts(queue: Queue, what: str
     await add_row(queue, 300)
     async with whatever_happens(Worker(queue, handle)):
         await eventually(lambda: handle.acted_after is not None, "the pause has returned")
-        await eventually(lambda: _nothing_active(queue), "what ran has ended")
+        await eventually(lambda: _nothing_active(queue), "the running jobs have ended")
         assert len(handle.data) == handle.acted_after == 11
         assert (await queue.get_group("g")).waiting == 300 - 11
         await resume(queue)
@@ -131,7 +130,7 @@ async def _nothing_active(queue: Queue) -> bool:
 
 @pytest.mark.parametrize("what", PAUSES)
 async def test_the_same_from_another_process_while_many_groups_are_worked_on(queue: Queue, what: str, url: str) -> None:
-    """A blocking client in a thread, as good as another process: it knows nothing of the worker."""
+    """A blocking client in a thread stands for another process, since it knows nothing of the worker."""
     started: list[str] = []
 
     async def handle(job: Job) -> None:
@@ -144,12 +143,12 @@ async def test_the_same_from_another_process_while_many_groups_are_worked_on(que
 
     await queue.add_many([{"data": i, "group_id": f"g{i % 4}"} for i in range(8000)])
     async with whatever_happens(Worker(queue, handle, concurrency=4)):
-        await eventually(lambda: len(started) > 100, "it works")
+        await eventually(lambda: len(started) > 100, "the worker runs jobs")
         at_pause = await asyncio.to_thread(pause)
         if what == "group":
             await eventually(lambda: _only_the_paused_group_is_left(queue), "the others are done")
         else:
-            await eventually(lambda: _nothing_active(queue), "what ran has ended")
+            await eventually(lambda: _nothing_active(queue), "the running jobs have ended")
         # The jobs that ran when the pause returned may or may not have been counted; no other job starts.
         assert sum(what == "queue" or group == "g1" for group in started) <= at_pause + 4
         await (queue.resume() if what == "queue" else queue.resume_group("g1"))
@@ -161,7 +160,7 @@ async def test_the_same_from_another_process_while_many_groups_are_worked_on(que
 async def test_after_a_job_that_waits_was_failed_under_hold_nothing_of_its_group_starts(
     make_queue: MakeQueue, url: str, which: int, client: str
 ) -> None:
-    """Neither the jobs that were prefetched behind the failed job nor those in front of it."""
+    """No prefetched job starts, whether it is behind or in front of the failed job."""
     queue = make_queue("held", on_failed="hold")
     jobs = await add_row(queue, 300)
 
@@ -175,7 +174,7 @@ async def test_after_a_job_that_waits_was_failed_under_hold_nothing_of_its_group
     handle = Acts(10, fail)
     async with whatever_happens(Worker(queue, handle)):
         await eventually(lambda: handle.acted_after is not None, "the call has returned")
-        await eventually(lambda: _nothing_active(queue), "what ran has ended")
+        await eventually(lambda: _nothing_active(queue), "the running jobs have ended")
         assert len(handle.data) == handle.acted_after == 11
         group = await queue.get_group("g")
         assert (group.state, group.blocked_by, group.waiting) == ("blocked", jobs[which].id, 300 - 12)
@@ -221,8 +220,8 @@ async def test_a_rate_holds_for_what_was_prefetched(queue: Queue) -> None:
     await add_row(queue, 100)
     async with whatever_happens(Worker(queue, handle)):
         await eventually(lambda: handle.acted_after is not None, "the rate is set")
-        await eventually(lambda: _nothing_active(queue), "what ran has ended")
-        assert len(handle.data) <= 12, "more start than one an hour"
+        await eventually(lambda: _nothing_active(queue), "the running jobs have ended")
+        assert len(handle.data) <= 12, "more than one job starts per hour"
         await queue.cancel_group("g")
 
 
@@ -247,7 +246,7 @@ async def test_purging_what_waits_takes_what_was_prefetched(queue: Queue) -> Non
 
 @pytest.mark.parametrize("data", [0, 1])
 async def test_purging_what_is_active_takes_what_runs_and_nothing_else(queue: Queue, data: int) -> None:
-    """A job that has ended, but has not been reported, counts as running."""
+    """A job that has ended but whose outcome has not been reported counts as running."""
     jobs = await add_row(queue, 20)
     running, let_go = asyncio.Event(), asyncio.Event()
     seen: list[int] = []
@@ -297,6 +296,6 @@ async def test_a_job_that_a_handler_fails_while_it_runs_itself_has_used_an_attem
     heard = Listener(worker, "lease-lost")
     async with worker:
         assert await queue.wait_for_empty(10)
-        await eventually(lambda: heard.names() == ["lease-lost"], "the worker is told")
+        await eventually(lambda: heard.names() == ["lease-lost"], "the worker learns that the job was ended")
     assert await attempts_made(jobs) == [1] * 6
     assert (jobs[3].state, jobs[3].failed_reason) == ("failed", "no use")

@@ -1,4 +1,4 @@
-"""Which workers there are, whether they are healthy, and what a worker does that cannot reach its server."""
+"""The list of workers, their health, and the behaviour of a worker that cannot reach its server."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def test_a_worker_says_who_it_is_and_what_it_runs(queue: Queue) -> None:
         async def told() -> bool:
             return [worker.current_jobs for worker in await queue.get_workers()] == [2]
 
-        await eventually(told, "the running jobs are told")
+        await eventually(told, "the running jobs are listed")
         [found] = await queue.get_workers()
         assert (found.name, found.host, found.pid) == ("mine", socket.gethostname(), os.getpid())
         assert (found.concurrency, found.version, found.heartbeat) == (3, __version__, 0.05)
@@ -55,20 +55,20 @@ async def test_each_worker_of_each_process_is_there(queue: Queue, url: str) -> N
             async def all_there() -> bool:
                 return await pids() == {os.getpid(), *(process.pid for process in processes)}
 
-            await eventually(all_there, "all three are there")
+            await eventually(all_there, "all three workers are listed")
 
 
 async def test_a_killed_worker_is_gone_within_two_heartbeats(queue: Queue, url: str) -> None:
     with Fleet(url, queue.name, worker={"heartbeat": 0.5}) as fleet:
         [process] = fleet.start()
-        await eventually(queue.get_workers, "it is there")
+        await eventually(queue.get_workers, "the worker is listed")
         fleet.kill(process)
         killed = time.monotonic()
 
         async def gone() -> bool:
             return await queue.get_workers() == []
 
-        await eventually(gone, "it is gone")
+        await eventually(gone, "the worker is no longer listed")
         assert time.monotonic() - killed <= 1.0 + 0.5
 
 
@@ -85,7 +85,7 @@ async def test_a_worker_is_healthy_while_it_works(queue: Queue) -> None:
 
 @one_kind
 async def test_a_worker_whose_loop_stands_still_is_not_alive_though_its_heart_beats(queue: Queue) -> None:
-    """Health means that the loop advances. It is read from another thread: its own is blocked."""
+    """A worker is alive only if its loop advances. The handler blocks the loop, and reads the health meanwhile."""
     seen: list[Health] = []
 
     async def hang(job: Job) -> None:
@@ -93,7 +93,7 @@ async def test_a_worker_whose_loop_stands_still_is_not_alive_though_its_heart_be
             seen.append(worker.health())
             return not seen[-1].alive
 
-        wait_until(unwell, "the worker is seen not to be alive")
+        wait_until(unwell, "the worker is reported as not alive")
 
     worker = Worker(queue, hang, heartbeat=0.02)
     async with worker:
@@ -115,7 +115,7 @@ def mortal() -> object:
 async def test_a_worker_that_cannot_reach_its_server_says_so_and_lives(mortal: Server) -> None:
     async with Queue("q", mortal.url) as queue, Worker(queue, idle, heartbeat=0.05, blocking_timeout=0.2) as worker:
         mortal.kill()
-        await eventually(lambda: not worker.health().ready, "it knows that the server is away")
+        await eventually(lambda: not worker.health().ready, "it notices that the server is unreachable")
         assert worker.health().alive
         assert not worker.is_closed()
         mortal.restart()
@@ -128,7 +128,7 @@ async def test_run_raises_when_the_server_is_away_for_too_long(mortal: Server) -
         worker = Worker(queue, idle, unreachable_timeout=0.5, heartbeat=0.1, blocking_timeout=0.2, name="lonely")
         running = asyncio.create_task(worker.run())
         await queue.get_workers()
-        await eventually(lambda: worker.health().ready, "it works")
+        await eventually(lambda: worker.health().ready, "the worker is ready")
         mortal.kill()
         with pytest.raises(ConnectionLost, match=r"worker 'lonely' gave up: no answer for 0.5 s"):
             async with asyncio.timeout(15):
@@ -140,9 +140,9 @@ async def test_a_server_that_is_back_in_time_is_no_reason_to_give_up(mortal: Ser
     async with Queue("q", mortal.url) as queue:
         worker = Worker(queue, idle, unreachable_timeout=30, heartbeat=0.1, blocking_timeout=0.2)
         running = asyncio.create_task(worker.run())
-        await eventually(lambda: worker.health().ready, "it works")
+        await eventually(lambda: worker.health().ready, "the worker is ready")
         mortal.kill()
-        await eventually(lambda: worker.get_worker_metrics().connection_errors, "it has noticed")
+        await eventually(lambda: worker.get_worker_metrics().connection_errors, "the worker has noticed the outage")
         mortal.restart()
         assert await (await queue.add(1)).result(15) is None
         await worker.close()
@@ -154,14 +154,14 @@ async def test_a_process_whose_server_is_away_for_too_long_exits_non_zero(mortal
     with Fleet(mortal.url, "q", worker=options) as fleet:
         [process] = fleet.start()
         mortal.kill()
-        fleet.wait_for(lambda: process.poll() is not None, "it has given up")
+        fleet.wait_for(lambda: process.poll() is not None, "the process has given up")
         assert process.returncode == 1
 
 
 async def quiet_time(seconds: float) -> None:
-    """Let time pass in which nothing happens: that is what the test is about."""
+    """Let time pass in which nothing happens, which the test needs."""
     began = time.monotonic()
-    await eventually(lambda: time.monotonic() - began > seconds, "a quiet time")
+    await eventually(lambda: time.monotonic() - began > seconds, "the quiet time is over")
 
 
 @one_kind
@@ -195,7 +195,7 @@ async def test_a_connection_cut_after_a_quiet_time_is_no_reason_to_give_up(
 async def test_two_failures_with_a_quiet_time_between_them_are_no_reason_to_give_up(
     queue: Queue, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its one slot is taken, so that it asks for nothing in between; its heartbeats are answered all the time."""
+    """Its only slot is taken, so it does not ask for jobs in between. Its heartbeats are answered all the time."""
     recorder, patience = Recorder(), 0.3
     recorder.gate = asyncio.Event()
 
@@ -205,7 +205,7 @@ async def test_two_failures_with_a_quiet_time_between_them_are_no_reason_to_give
     worker = Worker(queue, recorder, unreachable_timeout=patience, heartbeat=0.1)
     running = asyncio.create_task(worker.run())
     await looked_once(worker)
-    job = await queue.add("due", delay=1)  # long enough for it to hear of the job and to wait again
+    job = await queue.add("due", delay=1)  # long enough for it to learn of the job and wait again
     await eventually(lambda: recorder.started, "it runs, started by the worker's own timer")
     [one] = waits_for_hints()
     end_connections(client, [one])

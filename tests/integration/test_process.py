@@ -1,5 +1,5 @@
-"""`queue.process(handler)`, awaited or not, with and without an event loop: one worker, which starts, or says that it
-did not."""
+"""`queue.process(handler)`, awaited or not, with and without an event loop: it makes one worker, which starts, or
+reports that it could not."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def test_an_awaited_worker_is_one_worker_however_often_and_late_it_is_awai
     await queue.add(1)
     workers = [await processing, await processing, *await asyncio.gather(*map(awaited, 3 * [processing]))]
     assert len(set(workers)) == 1
-    await eventually(lambda: workers[0].get_worker_metrics().completed, "it works")
+    await eventually(lambda: workers[0].get_worker_metrics().completed, "the worker works")
     assert queue._workers._all == [workers[0]]
 
 
@@ -89,7 +89,7 @@ def test_a_worker_that_never_started_is_logged_when_its_queue_is_closed(
 def test_a_program_that_only_adds_to_the_queue_of_decorated_handlers_is_not_warned(
     url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It imports the module for its queue; the handlers run in `groupmq worker`."""
+    """Such a program imports the module only for its queue. The handlers run in `groupmq worker`."""
     caplog.set_level(logging.DEBUG)
     queue = Queue("module", url)
     queue.process(name="elsewhere")(double)
@@ -127,7 +127,7 @@ async def test_a_worker_that_is_not_awaited_waits_for_its_server(caplog: pytest.
         server.kill()
         async with Queue("orders", server.url) as queue:
             queue.process(double)
-            await eventually(lambda: "cannot start" in caplog.text, "it has noticed")
+            await eventually(lambda: "cannot start" in caplog.text, "the worker has logged that it cannot start")
             await asyncio.to_thread(server.restart)
             assert await (await queue.add(21)).result(30) == 42
             assert caplog.text.count("reaches its server again") == 1
@@ -145,7 +145,7 @@ async def test_an_awaited_worker_whose_server_is_away_raises_and_does_not_start_
             with pytest.raises(ConnectionLost):
                 await processing
             await asyncio.to_thread(server.restart)
-            assert not queue._workers._tasks or await done(queue), "nobody tries on in the background"
+            assert not queue._workers._tasks or await done(queue), "no task retries in the background"
             worker = await processing
             assert await (await queue.add(21)).result(10) == 42
             assert len(queue._workers._all) == 1
@@ -155,7 +155,7 @@ async def test_an_awaited_worker_whose_server_is_away_raises_and_does_not_start_
 
 
 async def done(queue: Queue) -> bool:
-    await eventually(lambda: not queue._workers._tasks, "it has ended", timeout=30)
+    await eventually(lambda: not queue._workers._tasks, "the background tasks have ended", timeout=30)
     return True
 
 
@@ -165,7 +165,7 @@ async def test_settings_that_differ_are_an_error_and_the_worker_stays_away(
     await make_queue("disagree", group_concurrency=2).add(1)
     queue = make_queue("disagree", group_concurrency=3)
     queue.process(Recorder(), name="odd")
-    await eventually(lambda: caplog.records, "it is logged")
+    await eventually(lambda: caplog.records, "the failure is logged")
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
     assert "worker odd of queue disagree could not be started and takes no jobs" in caplog.text
     with pytest.raises(ConfigurationError, match="group_concurrency"):

@@ -27,7 +27,7 @@ async def tell(job: Job) -> None:
 
 
 async def check_told(queue: Queue, worker: Worker) -> None:
-    """Everything that is reported arrives everywhere, in order."""
+    """Check that everything that is reported arrives everywhere, in order."""
     by_job, by_queue, by_worker = Heard(), Heard(), Listener(worker, "progress")
     job = await queue.add({"progress": VALUES, "lines": ["one", "zwei ü"]})
     job.on("progress", by_job.append)
@@ -136,7 +136,7 @@ async def test_a_run_that_lost_its_lease_gets_lease_lost_and_reports_nothing(que
     async def handle(job: Job) -> None:
         if told:
             return
-        # In a task of its own: the handler itself is stopped as soon as its job has been ended.
+        # A separate task reports, since the handler is stopped as soon as its job has been ended.
         speaking = asyncio.create_task(speak(job))
         try:
             await asyncio.shield(speaking)

@@ -1,4 +1,4 @@
-"""Adding: what comes back, duplicates, batches, hostile ids."""
+"""Adding jobs: the returned jobs, duplicates, several jobs at once, hostile ids."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.conftest import MakeQueue
 
 
 async def ids_in_order(queue: Queue, **options: Any) -> list[str]:
-    """Run everything that is runnable; the ids in the order they started."""
+    """Run every job that can start. Returns the ids in the order they started."""
     started: list[str] = []
 
     async def handle(job: Job) -> None:

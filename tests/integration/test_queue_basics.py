@@ -1,4 +1,4 @@
-"""First things first: add, look, change, on a real server."""
+"""The basics on a real server: adding, reading and changing jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changing: each operation on each state works or raises WrongState or JobNotFound, and the group goes on."""
+"""Changing jobs: in each state each operation works, or raises WrongState or JobNotFound, and the group goes on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STATES = ("waiting", "in its back-off", "delayed", "active", "completed", "faile
 
 
 async def drain(queue: Queue) -> list[Any]:
-    """Run everything that is runnable; the data in the order it ran."""
+    """Run every job that can start. Returns their data in the order in which they ran."""
     seen: list[Any] = []
 
     async def handle(job: Job) -> None:
@@ -27,7 +27,7 @@ async def drain(queue: Queue) -> list[Any]:
 
 
 class Stage:
-    """A queue with job x in a state and job next behind it in its group."""
+    """A queue with the job `x` in some state, and the job `next` behind it in its group."""
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue

@@ -1,4 +1,4 @@
-"""What a queue says about itself and its server: `check` and `get_server_info`."""
+"""`check` and `get_server_info`: findings and facts about a queue and its server."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def test_check_and_server_info_show_neither_the_address_nor_a_secret(
     finally:
         client.execute_command("ACL", "DELUSER", "op")
     assert "s3cr3t" not in f"{found} {info}"
-    # For a cluster, the finding must say which primary was looked at.
+    # Only a cluster's findings may name addresses, since they must say which primary was checked.
     told = f"{[one for one in found if one.name not in ON_CLUSTER_TOO]} {info}"
     for address in ("127.0.0.1", str(server.port), "redis://"):
         assert address not in told
@@ -82,7 +82,7 @@ async def test_a_group_that_waits_for_a_decision_is_warned_of_and_then_fails_the
     async def blocked_for_a_while() -> bool:
         return ((await queue.get_metrics(0)).longest_blocked or 0) > 0.01
 
-    await eventually(blocked_for_a_while, "the group has been blocked for a moment")
+    await eventually(blocked_for_a_while, "the group has been blocked for some milliseconds")
     [found] = [one for one in await queue.check() if one.name == "blocked groups"]
     assert (found.status, found.detail.split(" for ")[0]) == ("warn", "1 group; 'user:1'")
     assert "by job 'charge'" in found.detail

@@ -1,4 +1,4 @@
-"""Ways to a server: URLs, clients of the user's, and what is said when there is none."""
+"""Ways to reach a server: URLs and clients of the user; and the errors when it cannot be reached."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SECRET = "s3cr3t-password"
 
 
 class Raw:
-    """Bytes as they are, not text in any encoding."""
+    """A serializer for bytes, which need not be text in any encoding."""
 
     def encode(self, value: Any, /) -> bytes:
         return bytes(value)
@@ -42,20 +42,20 @@ class Raw:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls that do not wait for a server to come back."""
+    """Make calls raise at once instead of waiting for a server to come back."""
     monkeypatch.setattr(connection.Connection.call, "__defaults__", (0.0, None, None))
 
 
 @pytest.fixture
 def nobody() -> str:
-    """A port on which no server listens."""
+    """An address at which no server listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return f"127.0.0.1:{probe.getsockname()[1]}"
 
 
 async def works(queue: Queue, data: Any = "x") -> None:
-    """The whole life of a job: added, run, looked at."""
+    """Check that the whole life of a job works: it is added, run and read."""
     seen: list[Any] = []
 
     async def handle(job: Job) -> Any:
@@ -248,7 +248,7 @@ async def test_a_closed_queue_leaves_no_connection(server: Server, client: Any) 
     assert len(client.client_list()) > before
     await queue.close()
     await queue.close()
-    await eventually(lambda: len(client.client_list()) == before, "its connections are gone")
+    await eventually(lambda: len(client.client_list()) == before, "its connections are closed")
 
 
 async def test_a_queue_that_is_closed_while_a_call_is_under_way_leaves_no_connection(
@@ -257,13 +257,13 @@ async def test_a_queue_that_is_closed_while_a_call_is_under_way_leaves_no_connec
     before = len(client.client_list())
     queue = Queue("q", server.url)
     await queue.add(1)
-    client.client_pause(10_000, all=False)  # what writes waits for its reply when the queue is closed
+    client.client_pause(10_000, all=False)  # a call that writes still waits for its reply when the queue is closed
     pausing = asyncio.create_task(queue.pause_group("g"))
     await asyncio.sleep(0.05)
     await queue.close()
     client.client_unpause()
     await asyncio.gather(pausing, return_exceptions=True)
-    await eventually(lambda: len(client.client_list()) == before, "its connections are gone")
+    await eventually(lambda: len(client.client_list()) == before, "its connections are closed")
 
 
 async def test_closing_finishes_what_was_added(make_queue: MakeQueue) -> None:

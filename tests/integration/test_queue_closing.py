@@ -1,4 +1,4 @@
-"""A closed queue says so."""
+"""Calls of a closed queue raise an error that says so."""
 
 from __future__ import annotations
 

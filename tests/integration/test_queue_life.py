@@ -1,4 +1,4 @@
-"""A queue's life on its server: flushed, obliterated, drained, repaired."""
+"""A queue that is flushed, obliterated, drained or repaired on its server."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ async def handle(job: Job) -> str:
 
 
 def names(client: Any, queue: Queue) -> set[str]:
-    """The keys of a queue, without what they have in common."""
+    """The keys of a queue, without their common prefix."""
     base = Keys(queue.options.prefix, queue.name).base.encode()
     return {key[len(base) :].decode() for key in client.scan_iter(count=1000) if key.startswith(base)}
 
 
 def lasting(client: Any, queue: Queue) -> set[str]:
-    """The keys that do not expire. The answers of calls do, and one client has few of them."""
+    """The keys that do not expire. Checks that the answers of calls expire, and that there are few of them."""
     answers = Keys(queue.options.prefix, queue.name).fixed
     found = names(client, queue)
     for name in found & {"calls_even", "calls_odd"}:
@@ -91,7 +91,7 @@ async def test_flushed_functions_are_not_noticed(queue: Queue, client: Any) -> N
 
 
 async def full(queue: Queue) -> None:
-    """Something in every key."""
+    """Store something in every key."""
     await queue.add_many({"data": "x", "group_id": f"g{i % 700}"} for i in range(1500))
     await queue.add_many({"data": "x", "delay": 60, "group_id": "later"} for _ in range(3))
     await queue.add("fail", priority=0)

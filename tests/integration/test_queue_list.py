@@ -102,7 +102,7 @@ async def test_after_a_flush_a_worker_that_goes_on_lists_its_queue_again(
         async def listed() -> bool:
             return await names(url) == ["orders"]
 
-        await eventually(listed, "the worker, which nobody gives a job, has listed its queue")
+        await eventually(listed, "the worker, which gets no job, has listed its queue")
 
 
 async def test_a_queue_that_is_gone_is_struck_out_by_the_next_list(
@@ -152,7 +152,7 @@ async def test_a_queue_made_again_while_it_is_struck_out_stays_listed(
     steps = registry.strike(client_by_hand, "groupmq", "orders")
     assert steps.send(None) == ("SREM", LIST, "orders")
     await make_queue("orders").add(1)
-    removed = client.srem(LIST, "orders")  # ours arrives last
+    removed = client.srem(LIST, "orders")  # the SREM arrives after the queue was made again
     assert steps.send(removed) == ("EXISTS", Keys("groupmq", "orders").meta)
     assert steps.send(client.exists(Keys("groupmq", "orders").meta)) == ("SADD", LIST, "orders")
     with pytest.raises(StopIteration) as ended:
@@ -178,7 +178,7 @@ async def test_any_client_of_the_users_lists_and_opens(
     assert (await queue.get_server_info()).connected_clients > 0
     assert {one.status for one in await queue.check()} >= {"ok"}
     await queue.close()
-    assert await theirs.ping(), "a client of the user's is not closed"
+    assert await theirs.ping(), "a client that the user passed in must not be closed"
     await theirs.aclose()
     blocking = library.Redis.from_url(url, **how) if library is redis else valkey.Valkey.from_url(url, **how)
     assert [info.name for info in SyncQueue.list(blocking)] == ["orders"]
@@ -203,7 +203,7 @@ async def test_a_key_of_another_kind_stops_nobody_and_is_logged_once(
     )
     assert client.get(LIST) == b"of another program"
     with pytest.raises(
-        ConfigurationError, match=r"'groupmq:queues' at .* is no list of queues: another program wrote it"
+        ConfigurationError, match=r"'groupmq:queues' at .* is not a list of queues: another program wrote it"
     ):
         await Queue.list(url)
     async with Queue("orders", url) as queue:
@@ -333,7 +333,7 @@ async def test_a_replica_lists_the_queues_and_leaves_the_list_as_it_is(
     replica = Server.start(server.kind, config={"replicaof": f"127.0.0.1 {server.port}"})
     try:
         with redis.Redis.from_url(replica.url) as second:
-            await eventually(lambda: second.scard(LIST) == 2, "the replica has what its primary has")
+            await eventually(lambda: second.scard(LIST) == 2, "the replica has the data of its primary")
         assert await names(replica.url) == ["orders"]
         opened = await Queue.open("orders", replica.url)
         assert (await opened.get_server_info()).role == "replica"

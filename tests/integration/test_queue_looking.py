@@ -1,4 +1,4 @@
-"""Looking: counts, lists, groups, metrics, failures, workers."""
+"""Reading a queue: counts, lists, groups, metrics, failures, workers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.waiting import eventually
 
 
 class Busy:
-    """A worker that holds on to the jobs whose data is "hold" until the end of the block."""
+    """A worker whose jobs with the data "hold" run until the end of the block."""
 
     def __init__(self, queue: Queue, concurrency: int = 5) -> None:
         self.queue = queue
@@ -40,7 +40,7 @@ class Busy:
 
 
 async def fill(queue: Queue) -> None:
-    """One job of each fate, and some that wait behind one that runs."""
+    """Add one job for each way to end, and some that wait behind a running one."""
     await queue.add("hold", group_id="a", job_id="runs")
     for name in ("waits1", "waits2"):
         await queue.add("x", group_id="a", job_id=name)
@@ -150,7 +150,7 @@ async def test_a_group_shows_its_state(queue: Queue) -> None:
 
 
 def counters(metrics: Metrics) -> dict[str, int]:
-    """The minutes that have counted something."""
+    """The counts of job events that are not 0."""
     return {name: n for name, n in asdict(metrics).items() if isinstance(n, int) and n and "groups" not in name}
 
 
@@ -172,7 +172,7 @@ async def test_metrics_and_failures_show_what_happened(queue: Queue) -> None:
 async def test_a_worker_is_seen_while_it_lives(queue: Queue) -> None:
     assert await queue.get_workers() == []
     async with Busy(queue, concurrency=3):
-        await eventually(queue.get_workers, "the worker says that it lives")
+        await eventually(queue.get_workers, "the worker is registered")
         [worker] = await queue.get_workers()
         assert (worker.name, worker.concurrency) == ("busy", 3)
         assert abs(datetime.now(UTC) - worker.last_seen) < timedelta(seconds=60)

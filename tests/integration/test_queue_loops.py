@@ -22,7 +22,7 @@ from tests.support.waiting import eventually, wait_until
 
 @pytest.fixture
 def queue(url: str) -> Iterator[Queue]:
-    """A queue that is made where no loop runs, as in a module that is imported."""
+    """A queue that is made while no loop runs, as by an import of a module."""
     queue = Queue(f"q-{new_id()}", url)
     yield queue
     asyncio.run(queue.close())
@@ -33,13 +33,13 @@ async def handle(job: Job) -> Any:
 
 
 async def round_trip(queue: Queue, data: Any) -> Any:
-    """A job is added, run and listened to, all in this loop."""
+    """Add a job, run it and wait for its result, all in this loop."""
     async with Worker(queue, handle):
         return await (await queue.add(data, group_id="g")).result(20)
 
 
 def in_thread(work: Callable[[], Coroutine[Any, Any, Any]]) -> list[Any]:
-    """The same in a new event loop of another thread, as test clients of web frameworks do it."""
+    """Run a coroutine in a new event loop of another thread, as test clients of web frameworks do."""
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(asyncio.run(work())))
     thread.start()
@@ -48,7 +48,7 @@ def in_thread(work: Callable[[], Coroutine[Any, Any, Any]]) -> list[Any]:
 
 
 def in_child(work: Callable[[], Any]) -> int:
-    """Do something in a forked child; its exit status."""
+    """Run a function in a forked child. Returns the exit status."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -95,7 +95,7 @@ def test_an_add_that_its_loop_left_behind_stops_nobody(queue: Queue) -> None:
 
     async def leave() -> None:
         adding.append(asyncio.ensure_future(queue.add("left")))
-        await asyncio.sleep(0)  # it waits for the end of this tick, like everything else
+        await asyncio.sleep(0)  # the add is sent at the end of this tick, after the loop has ended
 
     asyncio.run(leave())
     asyncio.run(queue.add("next"))
@@ -115,7 +115,7 @@ def test_listeners_are_called_in_the_next_loop(queue: Queue) -> None:
 
     async def work(n: int) -> None:
         await round_trip(queue, n)
-        await eventually(lambda: len(heard) == n, "its end is heard of")
+        await eventually(lambda: len(heard) == n, "the event of its end is received")
 
     asyncio.run(work(1))
     asyncio.run(work(2))
@@ -191,7 +191,7 @@ def test_a_client_of_the_users_stays_in_its_loop(url: str) -> None:
     asyncio.run(main())
 
     async def again() -> None:
-        await queue.add(3)  # it has no connection of another loop any more
+        await queue.add(3)  # the queue must not use a connection of another loop
         await client.aclose()
 
     asyncio.run(again())

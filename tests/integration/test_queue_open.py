@@ -1,5 +1,4 @@
-"""A queue opened as it is stored: with its settings, never created, and never in conflict with the processes that work
-on it."""
+"""`Queue.open` takes the settings that are stored. It never creates a queue, and never conflicts with its workers."""
 
 from __future__ import annotations
 

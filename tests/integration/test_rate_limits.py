@@ -1,4 +1,4 @@
-"""Rate limits and real workers: exact over any window by the server's clock, and no worker polls while throttled."""
+"""Rate limits with real workers hold over any window of the server's clock, and no worker polls while throttled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.workers import Recorder, looked_once, one_kind
 
 
 class Witness:
-    """A handler that keeps the jobs it ran, in their order."""
+    """A handler that keeps the jobs that it ran, in order."""
 
     def __init__(self) -> None:
         self.jobs: list[Job] = []
@@ -87,7 +87,7 @@ async def test_each_group_has_its_own_share_of_a_group_limit(make_queue: MakeQue
         starts = witness.starts(f"g{g}")
         assert len(starts) == 5
         assert excesses(starts, limit) == []
-    # Jobs without a group have no limit: all of them ran before the last of those that have.
+    # Jobs without a group have no limit, so all of them ran before the last job of a limited group.
     free = [started_ms([job])[0] for job in witness.jobs if job.group_id is None]
     assert len(free) == 20
     assert max(free) < max(witness.starts("g0"))
@@ -112,7 +112,7 @@ async def test_one_group_may_have_a_rate_of_its_own_and_lose_it_again(queue: Que
     assert await queue.set_group_rate_limit("slow", limit)
     await queue.add_many([{"data": n, "group_id": group} for n in range(8) for group in ("slow", "fast")])
     async with Worker(queue, witness, concurrency=2):
-        await eventually(lambda: len(witness.starts("slow")) >= 5, "the slow one is on its way")
+        await eventually(lambda: len(witness.starts("slow")) >= 5, "five jobs of the slow group have started")
         assert len(witness.starts("fast")) == 8
         limited = witness.starts("slow")
         await queue.set_group_rate_limit("slow", RateLimit(1, per=60))
@@ -134,7 +134,8 @@ async def test_no_worker_polls_while_the_queue_is_throttled(make_queue: MakeQueu
         assert await queue.wait_for_empty(20)
         advances = sum(worker.get_worker_metrics().advances for worker in workers)
     assert excesses(witness.starts(), limit) == []
-    # Four batches of two; per batch and worker a wake-up, a take and a report or two. A poll would make hundreds.
+    # There are four windows of two starts. In each, every worker may wake up, take, and report once or twice. Polling
+    # would make hundreds of calls.
     assert advances <= 60, f"{advances} calls for 8 jobs"
 
 
@@ -142,7 +143,7 @@ async def test_adds_to_a_throttled_queue_wake_nobody(make_queue: MakeQueue) -> N
     queue, witness = make_queue(rate_limit=RateLimit(1, per=60)), Witness()
     async with Worker(queue, witness, concurrency=3, blocking_timeout=30) as worker:
         await queue.add_many([{"data": n, "group_id": f"g{n}"} for n in range(2)])
-        await eventually(lambda: worker.get_worker_metrics().completed == 1, "the first one ran")
+        await eventually(lambda: worker.get_worker_metrics().completed == 1, "the first job ran")
         before = worker.get_worker_metrics().advances
         for n in range(50):
             await queue.add(n, group_id=f"h{n}")
@@ -171,7 +172,7 @@ async def test_rate_limited_lets_its_group_rest_and_uses_no_attempt(queue: Queue
     group = [run for run in runs if run[0] == "g"]
     assert [(data, attempt) for _, data, attempt, _ in group] == [(0, 1)] * 4 + [(1, 1), (2, 1)]
     starts = [start for _, _, _, start in group]
-    assert all(after - before >= 200 for before, after in pairwise(starts[:4])), "the group did not rest"
+    assert all(after - before >= 200 for before, after in pairwise(starts[:4])), "a job started during the rest"
     assert [name for name, _, _, _ in runs[:6]] == ["g", *["other"] * 5], "another group had to wait"
     assert (metrics.rate_limited, metrics.completed, metrics.failed, metrics.retried) == (3, 8, 0, 0)
     assert (await queue.get_metrics()).rate_limited == 3
@@ -208,7 +209,7 @@ async def test_rate_limited_without_a_group_lets_only_that_job_rest(queue: Queue
 
 
 async def test_a_group_that_rests_goes_on_in_another_worker(make_queue: MakeQueue) -> None:
-    """The rest belongs to the group: it outlives the worker that reported it, and holds for the others."""
+    """The rest belongs to the group: it outlives the worker that reported it, and applies to all others."""
     queue = make_queue("shared")
     starts: list[int] = []
 
@@ -221,8 +222,8 @@ async def test_a_group_that_rests_goes_on_in_another_worker(make_queue: MakeQueu
 
     await queue.add(1, group_id="g")
     async with Worker(queue, told_to_slow_down) as first:
-        await eventually(lambda: first.get_worker_metrics().rate_limited, "it was told to slow down")
+        await eventually(lambda: first.get_worker_metrics().rate_limited, "the handler was rate-limited")
         async with Worker(make_queue("shared"), works):
-            await asyncio.gather(first.close(), eventually(lambda: len(starts) == 2, "the other one runs it"))
+            await asyncio.gather(first.close(), eventually(lambda: len(starts) == 2, "the other worker runs the job"))
             assert await queue.wait_for_empty(5)
     assert starts[1] - starts[0] >= 500

@@ -1,4 +1,4 @@
-"""Shared settings of time, order and fairness: disagreeing is an error, a change holds for all jobs."""
+"""Shared settings of time, order and fairness: a process that disagrees gets an error; a change applies to all jobs."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ async def test_a_change_holds_for_what_waits_and_everything_drains_in_order(
     async def handle(job: Job) -> None:
         ran.append(job)
 
-    # Some jobs have run already, so that everything that the old settings keep track of exists.
+    # Some jobs run first, so that all state that the old settings need exists.
     await old.add_many([{"data": f"early {n}", "group_id": "g1"} for n in range(3)])
     await Worker(old, handle, concurrency=3).run(burst=True)
     items = shuffled_items(random.Random(f"{before} {after}"))
@@ -128,7 +128,7 @@ async def test_a_change_holds_for_what_waits_and_everything_drains_in_order(
 
 
 def shuffled_items(dice: random.Random) -> list[dict[str, Any]]:
-    """Forty jobs of five groups. Their orders are also times, long past."""
+    """Forty jobs of five groups. Their orders are times in the distant past."""
     orders = dice.sample(range(1_700_000_000_000, 1_700_000_100_000), 40)
     return [
         {"data": n, "group_id": f"g{n % 5}", "priority": dice.choice([0, 0, 5]), "order_ms": order}
@@ -137,7 +137,7 @@ def shuffled_items(dice: random.Random) -> list[dict[str, Any]]:
 
 
 def check_order(jobs: list[Job], ageing_ms: int) -> None:
-    """The jobs of each group, as they were granted, follow their priority, then their order."""
+    """Check that the jobs of each group were granted by priority, then by order."""
     groups = defaultdict(list)
     for job in jobs:
         place = (0, job.order_ms + job.priority * ageing_ms) if ageing_ms else (job.priority, job.order_ms)
@@ -167,7 +167,7 @@ def check_limits(
 async def test_workers_of_before_end_what_they_run_and_those_of_after_do_the_rest(
     make_queue: MakeQueue, after: str
 ) -> None:
-    """A change while old workers are busy and idle: what they run is recorded, and nothing hangs or runs twice."""
+    """Jobs that an old worker runs during the change are recorded. No job hangs or runs twice."""
     old, handler = make_queue("shared"), Recorder()
     handler.gate = asyncio.Event()
     await old.add_many([{"data": n, "group_id": f"g{n % 3}"} for n in range(12)])
@@ -186,7 +186,7 @@ async def test_workers_of_before_end_what_they_run_and_those_of_after_do_the_res
 
 @pytest.mark.parametrize("after", [*SETTINGS])
 async def test_a_worker_of_before_that_goes_on_harms_nothing(make_queue: MakeQueue, after: str) -> None:
-    """It does not know of the change. It follows the server's rules anyway, or gets an error; the work is done."""
+    """It does not know of the change. It follows the server's rules anyway, or gets an error. All jobs are run."""
     old, handler = make_queue("shared"), Recorder(seconds=0.005)
     new = make_queue("shared", **SETTINGS[after])
     async with Worker(old, handler, concurrency=2, blocking_timeout=0.5):
@@ -208,12 +208,12 @@ async def test_an_exclusive_queue_that_becomes_a_common_one_ends_its_turn(
     async with Worker(old, handler, concurrency=1):
         await old.add(0, group_id="g0")
         await eventually(lambda: handler.started, "the holder is at work")
-        # These adds wake only the holder, by its own marker, which no worker will ever look at.
+        # These adds set only the marker of the holder, on which no worker blocks after the change.
         await old.add_many([{"data": n, "group_id": f"g{n}"} for n in range(1, 6)])
         await new.reconfigure()
         keyspace.check(client)
         async with Worker(new, handler, concurrency=2):
-            await eventually(lambda: len(handler.started) == 3, "others work beside it")
+            await eventually(lambda: len(handler.started) == 3, "other jobs run beside that of the holder")
             assert await new.get_turn() is None
             handler.gate.set()
             assert await new.wait_for_empty(10)

@@ -39,9 +39,9 @@ async def ran_after_an_outage(
 
 async def test_missed_ticks_are_one_run_by_default_and_then_it_goes_on(queue: Queue, client: redis.Redis) -> None:
     ticks, first, back = await ran_after_an_outage(queue, client, "one")
-    assert ticks[0] >= first + MISSED * PERIOD, "an older tick than the last missed one ran"
+    assert ticks[0] >= first + MISSED * PERIOD, "a tick before the last missed one ran"
     check_grid(ticks, first, PERIOD)
-    # The one run for all ticks that were missed, then every tick.
+    # One tick stands for all that were missed, and then every tick follows.
     assert holes(ticks, PERIOD) == []
     assert ticks[0] > back - PERIOD
 
@@ -59,7 +59,7 @@ async def test_missed_ticks_are_not_run_with_catch_up_none(queue: Queue, client:
 
 
 async def test_what_becomes_due_during_the_first_look_is_late_and_not_missed(queue: Queue, client: redis.Redis) -> None:
-    """A new scheduler already counts between its first answer and its last: ticks in that time are not missed."""
+    """A new scheduler counts from its first answer on: ticks that become due before its last answer are not missed."""
     first = await queue.add({}, group_id="g", repeat=Every(PERIOD / 1000))
     await pass_by(client, first.order_ms + MISSED * PERIOD)
     look = Scheduler(asked).run_once()
@@ -75,7 +75,7 @@ async def test_what_becomes_due_during_the_first_look_is_late_and_not_missed(que
             ran = stop.value
     jobs = [await queue.require_job(job_id) for job_id in await queue.get_waiting_jobs()]
     ticks = sorted(job.order_ms for job in jobs)
-    assert len(ticks) >= 4, "all that was due after the first answer"
+    assert len(ticks) >= 4, "the ticks that became due after the first answer"
     assert ticks[0] >= first.order_ms + MISSED * PERIOD
     assert holes(ticks, PERIOD) == []
 

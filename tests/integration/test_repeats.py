@@ -53,7 +53,7 @@ async def test_repeats_of_many_groups_tick_side_by_side(queue: Queue) -> None:
         for i in range(5):
             firsts[f"g{i}"] = (await queue.add(i, group_id=f"g{i}", repeat=FAST)).order_ms
         firsts["slow"] = (await queue.add("s", group_id="slow", repeat=Every(0.2))).order_ms
-        await eventually(lambda: sum(job.group_id == "slow" for job in handler.jobs) >= 4, "the slow one ticks")
+        await eventually(lambda: sum(job.group_id == "slow" for job in handler.jobs) >= 4, "the slow repeat ticks")
     for group, first in firsts.items():
         ticks = [job.order_ms for job in handler.jobs if job.group_id == group]
         check_unbroken(ticks, first, 200 if group == "slow" else PERIOD)
@@ -68,7 +68,7 @@ async def test_a_worker_whose_slots_are_all_taken_ticks_on_time(queue: Queue) ->
         await queue.add("blocks", group_id="other")
         await eventually(lambda: handler.started, "the only slot is taken")
         first = await queue.add("tick", group_id="g", repeat=FAST)
-        await eventually(lambda: has_waiting(queue, 12), "the ticks come all the same")
+        await eventually(lambda: has_waiting(queue, 12), "the ticks still add jobs")
         ids = await queue.get_waiting_jobs()
         jobs = [job for job in [await queue.get_job(job_id) for job_id in ids] if job is not None]
         handler.gate.set()

@@ -28,8 +28,8 @@ async def test_a_call_brings_many_jobs_though_there_is_one_slot(queue: Queue, gr
     await worker.run(burst=True)
     metrics = worker.get_worker_metrics()
     assert sorted(handler.started) == list(range(1000))
-    if not metrics.released:  # if the machine stood still for some milliseconds, prefetched jobs went back
-        assert handler.started == list(range(1000)), "in the order in which they would start one by one"
+    if not metrics.released:  # on a busy machine prefetched jobs may have been given back
+        assert handler.started == list(range(1000)), "not in the order without prefetching"
     assert (handler.most, set(handler.attempts)) == (1, {1})
     assert (metrics.completed, metrics.lease_lost) == (1000, 0)
     assert metrics.advances < 200
@@ -42,8 +42,8 @@ async def test_all_slots_are_used_and_no_more(queue: Queue, groups: bool, concur
     await add_reserve(queue, 1000, groups=groups)
     worker = whatever_happens(Worker(queue, handler, concurrency=concurrency))
     run = asyncio.create_task(worker.run(burst=True))
-    await eventually(lambda: len(handler.ended) > 300, "it is used to short handlers")
-    handler.gate = asyncio.Event()  # otherwise it depends on the machine how many run at once
+    await eventually(lambda: len(handler.ended) > 300, "the worker is used to short handlers")
+    handler.gate = asyncio.Event()  # otherwise the number of concurrent jobs depends on the machine
     await eventually(lambda: handler.most == concurrency, "all slots are used")
     handler.gate.set()
     await run
@@ -53,7 +53,7 @@ async def test_all_slots_are_used_and_no_more(queue: Queue, groups: bool, concur
 
 
 async def test_the_order_across_groups_is_the_same_with_and_without(queue: Queue) -> None:
-    """Priorities, groups of several jobs and jobs without a group, all of them added before a worker asks."""
+    """The jobs have priorities, share groups or have none, and all are added before a worker asks."""
     orders = []
     for prefetch in (0, 200):
         handler = Recorder()
@@ -85,7 +85,7 @@ async def test_left_to_itself_a_worker_takes_no_more_than_some_milliseconds_of_w
     await add_reserve(queue, 300)
     await worker.run(burst=True)
     crowd.close()
-    # A call that was under way while handlers ended late may bring as many again.
+    # A call that is under way while handlers end late may bring as many jobs again.
     assert MOST // 2 < crowd.most <= 2 * MOST
 
 
@@ -103,7 +103,7 @@ async def test_one_that_fails_costs_the_others_nothing(queue: Queue, groups: boo
     await worker.run(burst=True)
     assert [i for n, i in enumerate(started) if i not in started[:n]] == list(range(40))
     assert await attempts_made(jobs) == [2 if i % 5 == 1 else 1 for i in range(40)]
-    assert worker.get_worker_metrics().released < 8 * 40, "those of other groups stay where they are"
+    assert worker.get_worker_metrics().released < 8 * 40, "jobs of other groups must not be given back"
 
 
 async def test_one_that_may_run_once_is_reported_before_the_next_starts_to_wait(queue: Queue) -> None:
@@ -138,7 +138,7 @@ async def test_behind_a_run_that_takes_long_everybody_sees_them_wait(queue: Queu
 
     jobs = await add_reserve(queue, 10, groups=groups)
     async with used_to_short_handlers(Worker(queue, handle)) as worker:
-        await eventually(seen_waiting, "those behind wait")
+        await eventually(seen_waiting, "the jobs behind wait")
         # The server has them before the worker has its answer.
         await eventually(lambda: worker.get_worker_metrics().released >= 7, "the worker knows it too")
         assert [(await queue.require_job(job.id)).state for job in jobs] == ["completed"] * 2 + ["active"] + [
@@ -154,7 +154,7 @@ async def test_behind_a_run_that_takes_long_everybody_sees_them_wait(queue: Queu
 async def test_a_slot_of_the_same_worker_takes_what_waits_behind_a_slow_one(
     queue: Queue, groups: bool, no_patience: None
 ) -> None:
-    """The slow one ends when all others have run."""
+    """The slow job ends only when all others have run."""
     left = set(range(1, 60))
     others_ran = asyncio.Event()
 
@@ -173,7 +173,7 @@ async def test_a_slot_of_the_same_worker_takes_what_waits_behind_a_slow_one(
 
 @pytest.fixture
 def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No timer watches the jobs that wait in a worker: they do not move because of the time they have waited."""
+    """Switch off the timers of jobs that wait in a worker, so that none is given back for waiting too long."""
     for name in ("PATIENCE", "ROW_PATIENCE", "ROW_LASTS"):
         monkeypatch.setattr(f"groupmq.worker.executor.{name}", 60.0)
 
@@ -192,7 +192,7 @@ async def test_a_worker_that_closes_gives_all_of_it_back(queue: Queue, timeout: 
     jobs = await add_reserve(queue, 20)
     worker = used_to_short_handlers(Worker(queue, handle))
     await worker.start()
-    await eventually(lambda: closing, "it closes")
+    await eventually(lambda: closing, "the worker is closing")
     await closing[0]
     counts = await queue.get_job_counts()
     assert (counts.active, counts.completed + counts.waiting) == (0, 20)
@@ -260,7 +260,7 @@ async def test_after_a_pause_has_returned_nothing_starts(queue: Queue, groups: b
     handle = Acts(lambda: queue.pause())
     async with whatever_happens(Worker(queue, handle)):
         await eventually(lambda: handle.acted_after is not None, "the pause has returned")
-        await eventually(lambda: _nothing_active(queue), "what ran has ended")
+        await eventually(lambda: _nothing_active(queue), "the running jobs have ended")
         assert len(handle.data) == handle.acted_after == 4
         await queue.resume()
         assert await queue.wait_for_empty(10)

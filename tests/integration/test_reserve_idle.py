@@ -1,7 +1,6 @@
 """No job waits in the reserve of one worker while another worker has a free slot.
 
-Nothing here depends on how long a job waits in its worker: without the message of the idle worker it would wait for a
-minute.
+No timer helps here: without the mail that the idle worker causes, a job would wait in its worker for a minute.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def no_patience(monkeypatch: pytest.MonkeyPatch, client: redis.Redis) -> Iterato
     for name in ("PATIENCE", "ROW_PATIENCE", "ROW_LASTS"):
         monkeypatch.setattr(f"groupmq.worker.executor.{name}", 60.0)
     monkeypatch.setattr("groupmq.worker.loop_watch.BLOCKED", 60.0)
-    # By then a worker has started or given back its reserve; with the patience above it has not.
+    # Normally a worker has started or given back its reserve after that time. With the patience above it has not.
     patient = Mutant("old reserves are asked for too", "local OLD = 1000 ", "local OLD = 60000 ")
     monkeypatch.setattr(functions, "load", loader(patient))
     yield
@@ -55,7 +54,7 @@ class Slow:
 
 @grouped
 async def test_an_idle_worker_gets_what_waits_behind_a_slow_job(queue: Queue, groups: bool) -> None:
-    """It was idle before the jobs came: they go to the worker that asks first, and the other one is woken."""
+    """Both workers are idle when the jobs are added. One takes them all, and the other one is woken."""
     slow = Slow()
     workers = [whatever_happens(Worker(queue, slow, name=name)) for name in ("one", "two")]
     for worker in workers:
@@ -75,7 +74,7 @@ async def test_the_same_for_a_worker_that_comes_later(queue: Queue, groups: bool
     slow = Slow()
     await add_reserve(queue, N, groups=groups)
     async with whatever_happens(Worker(queue, slow, name="one")):
-        await eventually(lambda: slow.by, "the slow one runs")
+        await eventually(lambda: slow.by, "the slow job runs")
         assert (await queue.get_job_counts()).active > 1, "others wait behind it"
         async with whatever_happens(Worker(queue, slow, name="two")):
             assert await queue.wait_for_empty(20)
@@ -93,10 +92,10 @@ async def test_the_same_for_one_whose_long_run_has_just_ended(queue: Queue) -> N
 
     await queue.add("long", group_id="long")
     async with whatever_happens(Worker(queue, busy, name="two")) as two:
-        await eventually(lambda: two.is_processing(), "it is busy")
+        await eventually(lambda: two.is_processing(), "the worker is busy")
         await add_reserve(queue, N)
         async with whatever_happens(Worker(queue, slow, name="one")):
-            await eventually(lambda: slow.by, "the slow one runs")
+            await eventually(lambda: slow.by, "the slow job runs")
             let_go.set()
             assert await queue.wait_for_empty(20)
     assert slow.by == {0: "one"} | dict.fromkeys(range(1, N), "two")
@@ -104,7 +103,7 @@ async def test_the_same_for_one_whose_long_run_has_just_ended(queue: Queue) -> N
 
 @pytest.mark.parametrize("crowd", [2, 12])
 async def test_of_a_crowd_of_idle_workers_each_gets_a_job(queue: Queue, crowd: int) -> None:
-    """Each job waits until as many run as there are workers: one reserve would stop them all."""
+    """Each job waits until all workers run one, so a single job that stays in a reserve would stop them all."""
     running, all_run = 0, asyncio.Event()
 
     async def handle(job: Job) -> None:
@@ -130,14 +129,14 @@ async def test_a_worker_that_does_not_take_reserves_itself_gets_them_as_well(que
     slow = Slow()
     await add_reserve(queue, N)
     async with whatever_happens(Worker(queue, slow, name="one")):
-        await eventually(lambda: slow.by, "the slow one runs")
+        await eventually(lambda: slow.by, "the slow job runs")
         async with Worker(queue, slow, name="two", prefetch=0):
             assert await queue.wait_for_empty(20)
     assert slow.by == {0: "one"} | dict.fromkeys(range(1, N), "two")
 
 
 class Blocking:
-    """A worker in a thread with a loop of its own, which its first job blocks until it is let go."""
+    """A worker in a thread with a separate loop, which its first job blocks until `go_on` is set."""
 
     def __init__(self, name: str, url: str) -> None:
         self.started: list[int] = []
@@ -184,7 +183,8 @@ async def test_an_idle_worker_gets_what_waits_in_one_whose_loop_is_blocked(queue
 async def test_what_comes_to_a_worker_after_it_was_asked_for_is_given_back(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answer that brings a reserve is held up until another worker has asked for it and the heartbeat knows."""
+    """The answer that brings a reserve is delayed until another worker has asked for it and the heartbeat has learned
+    of that."""
     slow, asked = Slow(), asyncio.Event()
     await add_reserve(queue, N)
     one = whatever_happens(Worker(queue, slow, name="one"))

@@ -1,4 +1,4 @@
-"""Results whose job, log or queue is gone when they are asked for, and ids that are used again."""
+"""Results of jobs whose record, log or queue is gone when the result is requested, and ids that are used again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.listening import Heard, hears, readers
 from tests.support.waiting import wait_until
 
 LARGE, HUGE = "x" * 50_000, "x" * 600_000
-"""A huge result is not carried by the event of a job that is kept."""
+"""The event of a job that is kept does not contain a huge result."""
 NEVER = 3600.0
 
 
@@ -27,7 +27,7 @@ async def handle(job: Job) -> Any:
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No job is looked at just because time passes: the waiting call must get an event."""
+    """Switch off the periodic check of the job, so that a waiting call depends on the event."""
     monkeypatch.setattr("groupmq.client.events.results._LOOK_AGAIN", NEVER)
 
 
@@ -37,7 +37,7 @@ async def result(job: Job | SyncJob) -> Any:
 
 
 async def listen(queue: Queue) -> Heard:
-    """From now on this process gets all events of the queue, so it need not look at jobs that are made later."""
+    """Subscribe to all events of the queue, so that this process need not read jobs that are made later."""
     heard = Heard()
     queue.on("added", heard.append)
     await queue.add("witness", delay=60)
@@ -90,7 +90,7 @@ def test_the_blocking_twin_learns_that_the_queue_was_obliterated(
     with SyncQueue("doomed", url) as queue:
         thread = threading.Thread(target=wait, args=(queue.add(1),), daemon=True)
         thread.start()
-        wait_until(lambda: readers(client), "somebody waits")
+        wait_until(lambda: readers(client), "a call waits for the result")
         queue.obliterate()
         thread.join(5)
         assert [type(error) for error in ends] == [JobRemoved]
@@ -98,7 +98,7 @@ def test_the_blocking_twin_learns_that_the_queue_was_obliterated(
 
 @pytest.mark.parametrize("when", ["before", "during"])
 async def test_without_events_a_result_that_is_not_kept_raises_job_removed(make_queue: MakeQueue, when: str) -> None:
-    """There is no event log: such a queue must keep a job whose result is wanted."""
+    """Without an event log, a queue must keep the jobs whose results are wanted."""
     queue = make_queue(events=False, keep_completed=0)
     job = await queue.add(1)
     if when == "before":
@@ -120,7 +120,7 @@ async def test_of_a_job_that_retention_removed_the_log_knows_a_small_result_and_
     with SyncQueue(queue.name, url, keep_completed=1) as twin:
         askers: list[list[Job | SyncJob]] = [[small, huge], [twin.require_job(job.id) for job in (small, huge)]]
         await Worker(queue, handle).run(burst=True)
-        assert await huge.result(5) == HUGE, "it is kept yet"
+        assert await huge.result(5) == HUGE, "the huge job is still kept"
         await queue.add("last")
         await Worker(queue, handle).run(burst=True)
         assert await queue.get_job(huge.id) is None
@@ -182,14 +182,14 @@ async def test_the_result_of_the_first_job_of_an_id_raises_job_removed_when_the_
 async def test_an_id_used_again_in_the_same_moment_is_not_answered_by_the_end_of_the_old_job(
     make_queue: MakeQueue,
 ) -> None:
-    """Both calls leave together, so the old job's end and the new one's beginning have the same time now and then."""
+    """Both calls are sent together, so the old job may end in the same millisecond in which the new one begins."""
     queue = make_queue(keep_completed=0)
     await listen(queue)
     answered = 0
     for n in range(80):
         old = await queue.add("old", job_id="same", delay=60)
         _, new = await asyncio.gather(old.remove(), queue.add(n, job_id="same", delay=60))
-        if not new.duplicate:  # otherwise it came before the removal, and was removed too
+        if not new.duplicate:  # otherwise the add came before the removal, which removed its job
             answered += 1
             with pytest.raises(TimeoutError):
                 await new.result(0.005)
@@ -229,7 +229,7 @@ async def test_the_job_of_a_throttle_that_is_gone_says_so_and_its_result_ends(
             assert await first.result(5) == {"did": "work"}
     if how == "forgotten by the log":
         client.xtrim(Keys("groupmq", queue.name).fixed("events"), maxlen=0, approximate=False)
-        queue._local.here().channel.ends._forget()  # what this process has read of it a moment ago
+        queue._local.here().channel.ends._forget()  # forget the ends that this process has just read from the log
     with SyncQueue(queue.name, url, keep_completed=0, keep_failed=0) as other:
         again: Job | SyncJob = (
             other.add("more", group_id="g", dedupe=once)

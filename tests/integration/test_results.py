@@ -39,7 +39,7 @@ def micros(time: tuple[int, int]) -> int:
 
 
 async def waiting_for(job: Job, client: Any) -> asyncio.Task[Any]:
-    """A result that a call waits for, listening."""
+    """Start to wait for the result of a job. Returns when the call reads the log."""
     task = asyncio.create_task(job.result(timeout=10))
     await hears(client)
     return task
@@ -141,7 +141,7 @@ async def test_a_job_that_ended_before_add_returned_has_its_result(
         adding = asyncio.create_task(queue.add({}))
         while not client.exists(f"groupmq:{{{queue.name}}}:events"):  # noqa: ASYNC110 - until the call has left
             await asyncio.sleep(0)
-        # Our own loop stands still meanwhile: the answer to the add lies there unread.
+        # This blocks the loop, so the answer to the add stays unread meanwhile.
         wait_until(lambda: fleet.lines("completed"), "the job is done, and nothing of it is kept")
         job = await adding
         assert await job.result(timeout=5) == job.id
@@ -187,7 +187,7 @@ async def test_the_results_of_many_jobs_that_are_gone_do_not_read_the_log_once_f
         values = [await job.result(timeout=30) for job in jobs]
     assert values == [{"did": i} for i in range(300)]
     stored = client.xlen(queue._local.here().channel.key)
-    assert len(read) <= 10 * stored, "some readings, whatever the number of jobs"
+    assert len(read) <= 10 * stored, "the log was read again for each job"
 
 
 async def test_many_may_wait_for_one_job(queue: Queue, client: Any) -> None:
@@ -226,12 +226,12 @@ async def test_a_job_is_not_answered_by_an_earlier_one_of_the_same_id(make_queue
     listener = asyncio.create_task((await queue.add("other", delay=60)).result())
     await hears(client)
     end_connections(client, readers(client))
-    # Until it is back, no listener learns of this:
+    # No listener learns of this job, since its connection was cut:
     await queue.add("first", job_id="same")
     await Worker(queue, handle).run(burst=True)
     assert await queue.get_job("same") is None
     ended = client.time()
-    wait_until(lambda: micros(client.time()) > micros(ended) + 3000, "the server's clock goes on")
+    wait_until(lambda: micros(client.time()) > micros(ended) + 3000, "the server's clock has advanced")
     second = await queue.add("second", job_id="same", delay=0.3)
     task = asyncio.create_task(second.result(5))
     async with Worker(queue, handle):
@@ -277,7 +277,7 @@ async def test_large_results_are_not_remembered(make_queue: MakeQueue) -> None:
         gc.collect()
         return sum(len(one.raw_result or b"") for one in gc.get_objects() if isinstance(one, Event))
 
-    await eventually(lambda: remembered() < 10 * len(LARGE), "what was told is forgotten")
+    await eventually(lambda: remembered() < 10 * len(LARGE), "delivered events are forgotten")
 
 
 async def test_a_large_result_that_came_before_anybody_asked_is_returned(make_queue: MakeQueue) -> None:

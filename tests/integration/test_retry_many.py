@@ -15,7 +15,7 @@ from tests.support.by_hand import Operations
 
 
 class ShopError(Exception):
-    """An error of the user's own."""
+    """An error class of the user."""
 
 
 async def refuse(job: Job) -> None:
@@ -25,7 +25,7 @@ async def refuse(job: Job) -> None:
 
 
 async def run_all(queue: Queue, handle: Any = refuse) -> list[str]:
-    """Run everything that can start; the ids in the order in which they started."""
+    """Run every job that can start. Returns the ids in the order in which they started."""
     started: list[str] = []
 
     async def noting(job: Job) -> Any:
@@ -38,7 +38,7 @@ async def run_all(queue: Queue, handle: Any = refuse) -> list[str]:
 
 
 async def nothing(job: Job) -> None:
-    """A handler that completes."""
+    """A handler that returns at once."""
 
 
 async def add(queue: Queue, *ids: str, **fields: Any) -> None:
@@ -63,7 +63,7 @@ async def fail_some(job: Job) -> None:
 
 
 async def test_a_dry_run_reports_jobs_that_others_of_their_group_have_overtaken(queue: Queue, url: str) -> None:
-    """Completed jobs and those that run count; other failed jobs, and jobs of other groups, do not."""
+    """A failed job is overtaken by completed and running jobs of its group, but not by other failed jobs."""
     await add(queue, "bad-1", "good-1", group_id="g1")
     await add(queue, "bad-2", "bad-3", group_id="g2")
     await add(queue, "good-2", "bad-4", group_id="g3")
@@ -148,7 +148,7 @@ async def test_a_job_that_fails_again_meanwhile_is_not_retried_twice(make_queue:
     while report is None:
         answer = await queue._connection.call(call)
         if call.script == "redrive":
-            await run_all(queue)  # all that were retried have failed again before the next page is read
+            await run_all(queue)  # all retried jobs fail again before the next page is read
         try:
             call = steps.send(answer)
         except StopIteration as stop:
@@ -168,7 +168,7 @@ async def test_a_failure_that_another_has_dealt_with_is_skipped(make_queue: Make
     while report is None:
         if call.script == "redrive":
             await queue.retry("a")
-            assert await run_all(queue) == ["a"]  # it has failed once more: not the failure that was meant
+            assert await run_all(queue) == ["a"]  # it failed again, so the page names an outdated failure
             await queue.remove("b")
         try:
             call = steps.send(await queue._connection.call(call))
@@ -252,7 +252,7 @@ async def test_removing_keeps_to_a_rate(queue: Queue, monkeypatch: pytest.Monkey
     monkeypatch.setattr(queue, "_call", at_once)
     report = await queue.remove_many(state="waiting", rate=20)
     assert report.removed == 10
-    assert waits == pytest.approx([0, 0.2, 0.4]), "four at a time, five times a second"
+    assert waits == pytest.approx([0, 0.2, 0.4]), "four jobs per call, five calls a second"
 
 
 async def test_bad_arguments_are_named(queue: Queue) -> None:

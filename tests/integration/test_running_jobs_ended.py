@@ -50,7 +50,7 @@ async def state_of(queue: Queue, job: Job) -> str | None:
 
 
 def lingering(seen: Overlaps, ending: asyncio.Event) -> Callable[[Job], Awaitable[None]]:
-    """A handler whose job "first" runs until it is stopped, and then takes its time to end."""
+    """A handler whose job "first" runs until it is stopped, and then takes some time to end."""
 
     async def handle(job: Job) -> None:
         seen.start(job)
@@ -73,7 +73,7 @@ async def test_the_next_of_the_group_waits_for_a_handler_that_takes_its_time_to_
     first = await queue.add("first", group_id="g")
     second = await queue.add("second", group_id="g")
     async with Worker(queue, handle, concurrency=4), Worker(queue, handle, concurrency=4):
-        await eventually(lambda: seen.log, "the first runs")
+        await eventually(lambda: seen.log, "the first job runs")
         assert await ENDS[how](queue, first)
         if how != "cancel":
             assert await state_of(queue, first) == ("failed" if how == "fail" else None)
@@ -101,10 +101,10 @@ async def test_the_next_of_the_group_waits_for_a_thread_that_cannot_be_stopped(q
     other = await queue.add("other", group_id="h", delay=0.05)
     worker = Worker(queue, handle)
     async with worker:
-        await eventually(started.is_set, "the first runs")
+        await eventually(started.is_set, "the first job runs")
         assert await ENDS[how](queue, first)
         await eventually(lambda: not worker.is_processing() or "start other" in seen.log, "its slot is free", 5)
-        seen.running.clear()  # another group may run beside it
+        seen.running.clear()  # a job of another group may run beside it
         await other.result(5)
         assert await state_of(queue, first) == (None if how in ("remove", "purge") else "failed")
         assert await second.get_state() == "waiting"
@@ -137,7 +137,7 @@ async def test_the_group_goes_on_without_a_handler_that_will_not_end_when_its_le
         began = time.monotonic()
         await ENDS[how](queue, job)
         await second.result(10)
-        assert time.monotonic() - began > 0.3, "it did not wait for the lease"
+        assert time.monotonic() - began > 0.3, "the group did not wait for the end of the lease"
         over.set()
 
 
@@ -171,7 +171,7 @@ async def test_no_second_worker_gets_into_an_exclusive_queue_beside_a_handler_th
     first = await queue.add("first")
     second = await queue.add("second")
     async with Worker(queue, handle), Worker(queue, handle):
-        await eventually(lambda: seen.log, "the first runs")
+        await eventually(lambda: seen.log, "the first job runs")
         assert await ENDS[how](queue, first)
         await asyncio.wait_for(ending.wait(), 5)
         assert await second.get_state() == "waiting"
@@ -192,7 +192,7 @@ async def test_the_worker_of_a_removed_job_emits_lease_lost(queue: Queue) -> Non
         job = await queue.add(1, group_id="g")
         await running.wait()
         await job.remove()
-        await eventually(lambda: heard.names() == ["lease-lost"], "it is told")
+        await eventually(lambda: heard.names() == ["lease-lost"], "the event is received")
         assert (await queue.get_job_counts()).active == 0
 
 

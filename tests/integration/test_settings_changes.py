@@ -59,7 +59,7 @@ async def test_changes_at_the_same_time_lose_none(make_queue: MakeQueue, url: st
 
 
 async def test_a_worker_that_runs_goes_on_by_the_new_settings(make_queue: MakeQueue) -> None:
-    """Idle or busy: its next call is refused as out of date, reads the settings, and is made again."""
+    """Whether it is idle or busy, its next call is refused as outdated. It then reads the settings and calls again."""
     queue = make_queue("orders")
     async with Worker(queue, fails, blocking_timeout=0.5):
         await queue.add(1, job_id="before", group_id="g", backoff=0)
@@ -71,7 +71,7 @@ async def test_a_worker_that_runs_goes_on_by_the_new_settings(make_queue: MakeQu
 
 
 async def test_a_job_that_runs_meanwhile_is_ended_by_the_new_settings(make_queue: MakeQueue) -> None:
-    """The heartbeat notices, though the worker makes no other call for as long as the job runs."""
+    """The heartbeat notices the change, since the worker makes no other call while the job runs."""
     queue, begun, goes_on = make_queue("orders", max_attempts=1, job_timeout=0.6), asyncio.Event(), asyncio.Event()
 
     async def handle(job: Job) -> None:
@@ -85,7 +85,7 @@ async def test_a_job_that_runs_meanwhile_is_ended_by_the_new_settings(make_queue
         await begun.wait()
         await make_queue("orders").reconfigure(max_attempts=2, backoff=0, job_timeout=20)
         await eventually(lambda: queue.options.max_attempts == 2, "the heartbeat has noticed")
-        await eventually(lambda: queue.options.job_timeout_ms == 20_000, "and the lease is longer")
+        await eventually(lambda: queue.options.job_timeout_ms == 20_000, "the worker uses the longer lease")
         goes_on.set()
         assert await queue.wait_for_empty(10)
     job = await queue.require_job("a")
@@ -97,29 +97,29 @@ async def test_the_lease_follows_a_change(make_queue: MakeQueue, client: redis.R
     handler.gate = asyncio.Event()
     async with Worker(queue, handler, heartbeat=0.1):
         await queue.add(1, job_id="a")
-        await eventually(lambda: handler.started, "it runs")
+        await eventually(lambda: handler.started, "the job runs")
         await make_queue("orders").reconfigure(job_timeout=300)
         active = META.replace("meta", "active")
 
         def left() -> Any:
             return float(client.zscore(active, "a") or 0) / 1000 - client.time()[0]
 
-        await eventually(lambda: left() > 200, "the lease was renewed by the new setting")
+        await eventually(lambda: left() > 200, "the lease was renewed for the new time")
         handler.gate.set()
         assert await queue.wait_for_empty(10)
 
 
 async def test_a_lease_that_becomes_shorter_is_renewed_in_time(make_queue: MakeQueue, client: redis.Redis) -> None:
-    """The heartbeat of the long lease would come after 100 s; jobs taken from now on are leased for one second."""
+    """With the long lease the next heartbeat would come after 100 s, but new jobs are leased for one second."""
     queue, handler = make_queue("orders"), Recorder()
     handler.gate = asyncio.Event()
     await make_queue("orders").reconfigure(job_timeout=300)
     async with Worker(queue, handler, concurrency=2, blocking_timeout=0.5) as worker:
         await queue.add(1, job_id="long", group_id="a")
-        await eventually(lambda: handler.started, "it runs under the long lease")
+        await eventually(lambda: handler.started, "a job runs under the long lease")
         await make_queue("orders").reconfigure(job_timeout=1)
         await queue.add(1, job_id="short", group_id="b")
-        await eventually(lambda: len(handler.started) == 2, "another one runs under the short lease")
+        await eventually(lambda: len(handler.started) == 2, "another job runs under the short lease")
         active = META.replace("meta", "active")
         first = client.zscore(active, "short")
         assert isinstance(first, float)
@@ -213,7 +213,7 @@ async def test_a_change_of_how_jobs_are_handled_leaves_what_the_scripts_count(
     await make_queue("orders").reconfigure(max_attempts=9)
     assert (client.hget(META, "numbers"), client.lrange(META.replace("meta", "starts"), 0, -1)) == before
     await Worker(queue, nothing).run(burst=True)
-    assert (await queue.get_job_counts()).completed == 2, "the rate limit still counts the starts of before"
+    assert (await queue.get_job_counts()).completed == 2, "the rate limit still counts the starts before the change"
 
 
 async def test_a_thousand_failures_of_a_bad_deploy_are_all_kept(make_queue: MakeQueue) -> None:
@@ -236,7 +236,7 @@ async def test_a_thousand_failures_of_a_bad_deploy_are_all_kept(make_queue: Make
 
 @pytest.mark.one_server("its proxy stands before one server; a cluster gives its clients the addresses of its nodes")
 async def test_a_change_rides_over_connections_that_break_and_is_made_once(make_queue: MakeQueue, url: str) -> None:
-    """Each reply is lost once: the call takes effect, is sent again, and finds that its change is already made."""
+    """Each reply is lost once. The call has taken effect, and when it is resent, its change is already made."""
     await make_queue("orders").add(1, group_id="g")
     lost: set[bytes] = set()
 

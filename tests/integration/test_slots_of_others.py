@@ -1,4 +1,4 @@
-"""Slots that several workers share: an answer that takes long does not keep those of the others."""
+"""Workers that share slots: a call that is answered late does not keep slots from the other workers."""
 
 from __future__ import annotations
 

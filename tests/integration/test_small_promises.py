@@ -1,4 +1,4 @@
-"""What users notice: numbers of finished jobs, copies, URLs, permissions, and clear messages for a wrong object."""
+"""Small promises to users: numbers of finished jobs, copies, URLs, permissions, clear messages for a wrong object."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ async def test_a_finished_jobs_attempt_is_the_number_of_its_last_run(queue: Queu
     assert [found[job.id].attempt for job in (third, failed, never)] == [3, 1, 0]
     assert [found[job.id].attempts_made for job in (third, failed, never)] == [3, 1, 0]
     assert [heard[job.id][0] for job in (third, failed)] == [3, 1]
-    assert all(fence > 0 for _, fence in heard.values()), "listeners of the worker are told the fence of the run"
-    assert found.pop(never.id).fence == 0, "it never ran"
+    assert all(fence > 0 for _, fence in heard.values()), "listeners of the worker must get the fence of the run"
+    assert found.pop(never.id).fence == 0, "a job that never ran has no fence"
     assert {job_id: (job.attempt, job.fence) for job_id, job in found.items()} == heard
 
 
@@ -70,7 +70,7 @@ async def test_an_unknown_option_in_a_url_is_refused_by_name_at_once(kind: Any, 
 @pytest.mark.parametrize(
     ("url", "told"),
     [
-        ("redis://h/zz", r"^redis: expected a number of a database after the host, got 'zz'$"),
+        ("redis://h/zz", r"^redis: expected a database number after the host, got 'zz'$"),
         ("rediss://user:secret@h:6379/-1", "got '-1'$"),
         ("valkey://h/0/1", "got '0/1'$"),
         ("redis://h?socket_timeout=abc", r"^redis: socket_timeout has a wrong value after the '\?' of the URL: 'abc'$"),
@@ -85,7 +85,7 @@ async def test_an_unknown_option_in_a_url_is_refused_by_name_at_once(kind: Any, 
         ),
         ("redis://h:70000", "as the port of a URL"),
         ("redis+cluster://h,me:notaport", "as the port of a URL"),
-        ("rediss://h?ssl_ca_certs=/no/ca.pem", "^redis: ssl_ca_certs names '/no/ca.pem', which is not there$"),
+        ("rediss://h?ssl_ca_certs=/no/ca.pem", "^redis: ssl_ca_certs names '/no/ca.pem', which does not exist$"),
         ("rediss+sentinel://h/service?ssl_keyfile=/no/key.pem", "^redis: ssl_keyfile names '/no/key.pem'"),
     ],
 )
@@ -136,7 +136,7 @@ async def test_results_are_prompt_for_a_user_who_may_not_ask_for_its_connection_
         first = make_queue(redis=server.url_of("plain"))
         async with Worker(queue, lambda job: job.data), Worker(first, lambda job: job.data):
             for n in range(3):
-                # The second queue begins to listen while the connection that both share reads the log of the first.
+                # The second queue subscribes while the shared connection is reading the log of the first.
                 assert await (await first.add(n)).result(5) == n
                 assert await (await queue.add(n)).result(5) == n
     finally:
@@ -155,7 +155,7 @@ def test_listeners_of_a_blocking_job_get_past_and_new_events(url: str) -> None:
         assert other.off("failed", gone.append) is False
         other.fail("no")
         job.fail("by hand")
-        wait_until(lambda: [event.kind for event in heard][-1:] == ["failed"], "it is told")
+        wait_until(lambda: [event.kind for event in heard][-1:] == ["failed"], "the event is received")
         assert [event.kind for event in heard] == ["added", "failed"]
         assert {event.job_id for event in heard} == {job.id}
         assert list(gone) == []
@@ -163,7 +163,7 @@ def test_listeners_of_a_blocking_job_get_past_and_new_events(url: str) -> None:
         assert isinstance(again, SyncJob)
         later = Heard()
         again.on("failed", later.append)
-        wait_until(lambda: [event.kind for event in later] == ["failed"], "what happened before is told")
+        wait_until(lambda: [event.kind for event in later] == ["failed"], "the past event is received")
 
 
 def test_a_listener_of_a_blocking_job_that_raises_harms_nobody(url: str) -> None:
@@ -175,6 +175,6 @@ def test_a_listener_of_a_blocking_job_that_raises_harms_nobody(url: str) -> None
         job.on("removed", bad)
         job.on("removed", heard.append)
         job.remove()
-        wait_until(lambda: heard, "the other is told")
+        wait_until(lambda: heard, "the other listener gets the event")
         with pytest.raises(ConfigurationError, match=r"^event: "):
             job.on("unheard of", heard.append)

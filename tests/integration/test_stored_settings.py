@@ -1,4 +1,4 @@
-"""Settings belong to the queue: a process that gives none uses those that are stored."""
+"""Settings belong to the queue: a process that gives none uses the stored ones."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def test_a_worker_that_gives_nothing_works_by_the_settings_of_the_producer
 
 
 async def eventually_failed(queue: Queue, handle: Any) -> None:
-    """Run what is left until no job is delayed or waits: with "yield" a retry is outside its group."""
+    """Run bursts until no job is left: with "yield" a retry is delayed outside its group, and a burst may miss it."""
     while (await queue.get_job_counts()).total:
         await Worker(queue, handle).run(burst=True)
 
@@ -167,8 +167,8 @@ async def test_a_queue_of_a_release_that_stored_less_gets_what_the_first_process
     client.hdel(META, "handling", "revision")
     tool = Queue.attach("orders", url)
     assert (await tool.get_jobs_by_id(["none"])) == [None]
-    assert (tool.options.max_attempts, tool.options.keep["failed"]) == (65_535, -1), "a tool must leave jobs alone"
-    assert client.hget(META, "handling") is None, "a tool writes nothing"
+    assert (tool.options.max_attempts, tool.options.keep["failed"]) == (65_535, -1), "a tool must end no job"
+    assert client.hget(META, "handling") is None, "a tool must not store settings"
     await make_queue("orders", max_attempts=6).add(2)
     settings = await make_queue("orders").get_settings()
     assert (settings.max_attempts, settings.group_concurrency) == (6, 2)
@@ -179,8 +179,7 @@ async def test_a_queue_of_a_release_that_stored_less_gets_what_the_first_process
 async def test_a_process_of_a_release_that_stored_less_goes_on_with_its_own(
     make_queue: MakeQueue, client: redis.Redis
 ) -> None:
-    """That process compares schema and config with what it would have written, and sends its own policy with each
-    call."""
+    """That process compares the stored schema and config with its own, and sends its own policy with each call."""
     queue = make_queue("orders", max_attempts=7, keep_failed=5, group_concurrency=2)
     await queue.add(1, job_id="a")
     assert client.hmget(META, "schema", "config") == [
@@ -193,7 +192,7 @@ async def test_a_process_of_a_release_that_stored_less_goes_on_with_its_own(
         json.dumps({"group_concurrency": 2}).encode(),
     ]
     old = make_queue("orders", group_concurrency=2)
-    old._connection.session.known.opened = True  # it knows no revision, so none is sent
+    old._connection.session.known.opened = True  # it knows no revision, so it sends none
     assert old._connection.session.known.revision == b""
     policy = Policy(2, -1, {"completed": 9, "failed": 9})
     call = commands.advance(
@@ -246,7 +245,7 @@ async def test_results_of_a_queue_that_is_stored_without_events_are_found(make_q
 
 
 async def test_what_a_dead_worker_ran_is_taken_back_by_the_stored_settings(make_queue: MakeQueue, url: str) -> None:
-    """Its bequest was written before it knew these settings."""
+    """The worker wrote its bequest before it knew these settings."""
     queue = make_queue("orders", max_attempts=1, keep_failed=0)
     await queue.add(1)
     dead = make_queue("orders", redis=url)

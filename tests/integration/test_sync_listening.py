@@ -1,4 +1,4 @@
-"""The blocking twin: events, callbacks in a thread, results, cancelling."""
+"""The blocking client: events, callbacks in a thread, results, cancelling."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.listening import Heard, end_connections, readers
 from tests.support.waiting import wait_until
 
 hanging: set[str] = set()
-"""Jobs whose handler was called and hangs."""
+"""The jobs whose handler was called and hangs."""
 
 
 async def handle(job: Job) -> Any:
@@ -41,7 +41,7 @@ async def handle(job: Job) -> Any:
 
 @contextlib.contextmanager
 def working(queue: Queue, url: str) -> Iterator[None]:
-    """A worker in a thread of its own."""
+    """Run a worker in a separate thread inside the block."""
     over, ready = threading.Event(), threading.Event()
 
     async def main() -> None:
@@ -76,13 +76,13 @@ class Tail:
 
     def join(self) -> Heard:
         self._thread.join(10)
-        assert not self._thread.is_alive(), f"heard only {self.heard.kinds()}"
+        assert not self._thread.is_alive(), f"received only {self.heard.kinds()}"
         return self.heard
 
 
 def test_events_are_delivered_in_order_and_from_any_event_on(queue: Queue, url: str, client: Any) -> None:
     tail = Tail(queue, 4)
-    wait_until(lambda: readers(client), "somebody listens")
+    wait_until(lambda: readers(client), "a connection reads the log")
     with working(queue, url):
         job = queue.add("x", group_id="g")
         heard = tail.join()
@@ -112,16 +112,16 @@ def test_callbacks_are_called_in_a_thread_while_there_are_any(queue: Queue, clie
     queue.on("added", broken)
     assert queue.on("added", listen) is listen
     queue.add_many({"data": n} for n in range(3))
-    wait_until(lambda: len(heard) == 3, "all are heard")
+    wait_until(lambda: len(heard) == 3, "all events are received")
     assert threads == {f"{queue.name}-events"}
     assert queue.off("added", listen)
     assert not queue.off("added", listen)
     queue.remove_all_listeners()
     queue.pause()
-    wait_until(lambda: not readers(client), "nobody reads any more")
+    wait_until(lambda: not readers(client), "no connection reads the log any more")
     queue.on("resumed", heard.append)
     queue.resume()
-    wait_until(lambda: len(heard) == 4, "who begins again hears again")
+    wait_until(lambda: len(heard) == 4, "a new listener receives events again")
     for bad in (("finished", print), ("added", "print")):
         with pytest.raises(ConfigurationError, match="expected"):
             queue.on(*bad)
@@ -144,7 +144,7 @@ def test_results(url: str, data: str, kept: int, when: str, client: Any) -> None
         thread = threading.Thread(target=wait, args=(job,))
         if when == "during":
             thread.start()
-            wait_until(lambda: readers(client), "somebody waits")
+            wait_until(lambda: readers(client), "a call waits for the result")
         with working(queue, url):
             assert queue.wait_for_empty(10)
         if when == "before":
@@ -166,7 +166,7 @@ def test_a_result_outlives_the_connection_it_was_waited_for_on(queue: Queue, url
     job, ended = queue.add("x"), list[Any]()
     thread = threading.Thread(target=lambda: ended.append(job.result(15)))
     thread.start()
-    wait_until(lambda: readers(client), "somebody waits")
+    wait_until(lambda: readers(client), "a call waits for the result")
     end_connections(client, readers(client))
     with working(queue, url):
         thread.join(15)
@@ -176,10 +176,10 @@ def test_a_result_outlives_the_connection_it_was_waited_for_on(queue: Queue, url
 def test_callbacks_outlive_their_connection(queue: Queue, client: Any) -> None:
     heard = Heard()
     queue.on("added", heard.append)
-    wait_until(lambda: readers(client), "somebody listens")
+    wait_until(lambda: readers(client), "a connection reads the log")
     end_connections(client, readers(client))
     queue.add(1)
-    wait_until(lambda: heard, "it is heard")
+    wait_until(lambda: heard, "the event is received")
     assert heard.kinds() == ["added"]
 
 
@@ -225,7 +225,7 @@ def test_one_connection_reads_for_all_queues_listeners_and_waiters_of_a_process(
             threads.append(threading.Thread(target=lambda job=job: ended.append(job.result(15))))
     for thread in threads:
         thread.start()
-    wait_until(lambda: readers(client), "somebody listens")
+    wait_until(lambda: readers(client), "a connection reads the log")
     assert len(readers(client)) == 1
     for queue in queues:
         with working(queue, url):
@@ -234,10 +234,10 @@ def test_one_connection_reads_for_all_queues_listeners_and_waiters_of_a_process(
     for thread in threads:
         thread.join(15)
     assert len(ended) == 50
-    wait_until(lambda: len(heard) == 50, "all are heard")
+    wait_until(lambda: len(heard) == 50, "all events are received")
     for queue in queues:
         queue.close()
-    wait_until(lambda: not readers(client), "nobody reads any more")
+    wait_until(lambda: not readers(client), "no connection reads the log any more")
 
 
 @pytest.mark.one_server("a client of one server is handed in")
@@ -249,14 +249,14 @@ def test_a_client_of_ones_own_is_listened_through_as_well(url: str, decode: bool
         job = queue.add("x")
         with working(queue, url):
             assert job.result(10) == {"did": "x"}
-        wait_until(lambda: heard, "it is heard")
+        wait_until(lambda: heard, "the event is received")
 
 
 def test_a_forked_child_listens_by_itself(queue: Queue, url: str) -> None:
     heard = Heard()
     queue.on("added", heard.append)
     first = queue.add("before")
-    wait_until(lambda: heard, "the parent hears")
+    wait_until(lambda: heard, "the parent receives the event")
     child = os.fork()
     if child == 0:
         code = 1
@@ -268,20 +268,20 @@ def test_a_forked_child_listens_by_itself(queue: Queue, url: str) -> None:
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert first.result(10) == {"did": "before"}
     queue.add("after")
-    wait_until(lambda: len(heard) == 2, "the parent still hears")
+    wait_until(lambda: len(heard) == 2, "the parent still receives events")
 
 
 def test_a_wait_that_is_given_up_leaves_nothing_behind(url: str, client: Any) -> None:
-    """As a program: Ctrl-C ends the wait, and the program exits without any message about what it had open."""
+    """Ctrl-C ends the wait of a program, which exits without any message about open connections or threads."""
     program = (
         "import signal\nfrom groupmq.sync import Queue\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored in what a shell runs in the background
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background job of a shell ignores SIGINT
         f"queue = Queue('q', {url!r})\nseen = []\nqueue.on('added', seen.append)\n"
         "try:\n    queue.add(1, delay=600).result(60)\nexcept KeyboardInterrupt:\n    print('stopped')\n"
     )
     command = [sys.executable, "-c", program]
     with Queue("q", url) as queue, subprocess.Popen(command, stdout=-1, stderr=-1, text=True) as process:
-        wait_until(lambda: readers(client) and queue.get_job_counts().delayed, "it waits")
+        wait_until(lambda: readers(client) and queue.get_job_counts().delayed, "the program waits")
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=15)
     assert (out, err, process.returncode) == ("stopped\n", "", 0)

@@ -20,7 +20,7 @@ from groupmq.sync import Queue
 
 ASYNC_ONLY = {"process", "work"}
 JOB_ASYNC_ONLY = {"report_progress", "log"}
-"""A handler is given an asynchronous job."""
+"""Only handlers use these methods, and they always get an asynchronous job."""
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def queue(url: str) -> Iterator[Queue]:
 
 
 def drain(queue: Queue, url: str, handle: Callable[[Job], Any]) -> None:
-    """Run everything that is runnable, with a real worker."""
+    """Run every job that can start, with a real worker."""
 
     async def work() -> None:
         async with groupmq.Queue(queue.name, url) as same:
@@ -44,7 +44,7 @@ def public(cls: type) -> dict[str, Any]:
 
 
 def parameters(member: Any) -> list[inspect.Parameter]:
-    """All but `self`."""
+    """The parameters of a method, without `self`."""
     return list(inspect.signature(member).parameters.values())[1:]
 
 

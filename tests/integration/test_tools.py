@@ -1,4 +1,4 @@
-"""What tools ask of a queue: attached without being made, surveyed, its duties run once, its long work followed."""
+"""The methods for tools: attach without creating, survey, run a duty once, follow the progress of long operations."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ async def take(queue: Queue, lease_ms: int = 1) -> None:
 
 
 async def run_until(queue: Queue, duty: Duty, done: int) -> list[DutyReport]:
-    """Run a duty until it has done this many things: leases and delays of a millisecond may not be over at once."""
+    """Run a duty until it has handled this many due items: leases and delays of a millisecond are not over at once."""
     reports: list[DutyReport] = []
 
     async def run() -> bool:
         reports.append(await queue.run_duty_once(duty))
         return sum(report.done for report in reports) >= done
 
-    await eventually(run, f"{duty} has done {done} things")
+    await eventually(run, f"{duty} has handled {done} due items")
     return reports
 
 
@@ -68,7 +68,7 @@ async def test_an_attached_queue_is_not_made_and_found_once_it_exists(make_queue
         with pytest.raises(QueueNotFound):
             await tool.add(1)
         await make_queue("orders", group_concurrency=3, exclusive=True).add(1, group_id="g")
-        assert (await tool.get_job_counts()).waiting == 1, "whatever its settings are"
+        assert (await tool.get_job_counts()).waiting == 1, "an attached queue accepts any stored settings"
 
 
 async def test_an_attached_queue_is_made_if_that_is_asked_for(url: str) -> None:
@@ -132,12 +132,12 @@ async def test_a_server_is_checked_without_a_queue(url: str, client: redis.Redis
 
 
 async def test_libraries_that_a_worker_uses_are_not_pruned(queue: Queue, url: str, client: redis.Redis) -> None:
-    client.function_flush()  # what other tests have loaded
+    client.function_flush()  # libraries that other tests have loaded
     for name in ("groupmq_used", "groupmq_idle"):
         client.function_load(f"#!lua name={name}\nredis.register_function('{name}_f', function() return 1 end)")
     handler = Waiting()
     async with Worker(queue, handler):
-        await eventually(queue.get_workers, "it is there")
+        await eventually(queue.get_workers, "the worker is listed")
         (worker,) = await queue.get_workers()
         seen, _, info = client.hget(f"groupmq:{{{queue.name}}}:workers", worker.id).decode().partition(" ")  # type: ignore[union-attr]
         old = f"{seen} {json.dumps(json.loads(info) | {'library': 'groupmq_used'})}"
@@ -186,7 +186,7 @@ async def test_the_clean_up_removes_what_is_too_old_and_forgets_dead_workers(
     await queue.add(1, job_id="old")
     await queue.fail("old", "no")
     async with Worker(queue, Waiting(), maintenance=False):
-        await eventually(queue.get_workers, "it is there")
+        await eventually(queue.get_workers, "the worker is listed")
         (worker,) = await queue.get_workers()
         key = f"groupmq:{{{queue.name}}}:workers"
         _, _, info = client.hget(key, worker.id).decode().partition(" ")  # type: ignore[union-attr]
@@ -202,7 +202,7 @@ async def test_a_duty_that_does_not_exist_is_refused(queue: Queue) -> None:
         await queue.run_duty_once("cooking")  # type: ignore[arg-type]
 
 
-# Looking and changing
+# Reading and changing
 
 
 async def test_a_survey_agrees_with_the_getters(queue: Queue, url: str) -> None:

@@ -1,4 +1,5 @@
-"""The two requesters of a worker with short handlers: while one is run, the server works on the other."""
+"""The two requesters of a worker with short handlers: while the jobs of one run, the server handles the call of the
+other."""
 
 from __future__ import annotations
 
@@ -23,13 +24,13 @@ LARGE, APART = 50, 0.0005
 class Trip(NamedTuple):
     sent: float
     noted: float
-    """When the worker says that it was sent: a little earlier, and on a busy machine much earlier."""
+    """The time that the worker recorded for the sending. It is a little earlier, and much earlier on a busy machine."""
     answered: float
     jobs: int
 
 
 def watched(worker: Worker) -> list[Trip]:
-    """The calls that the worker makes, from now on."""
+    """Record the calls that the worker makes from now on."""
     trips: list[Trip] = []
 
     def watch(parts: WorkerParts) -> None:
@@ -50,7 +51,7 @@ def watched(worker: Worker) -> list[Trip]:
 
 @pytest.mark.parametrize("handlers", ["short", "waiting"])
 async def test_large_calls_are_not_sent_together(queue: Queue, handlers: str) -> None:
-    """The server would answer both when both are done, and neither side would work while the other does."""
+    """Otherwise the server would answer both at the same time. Worker and server would wait for each other."""
     await add_to_groups(queue, 300, 30)
     worker = whatever_happens(Worker(queue, Recorder(0.0 if handlers == "short" else 0.0005), concurrency=100))
     trips = watched(worker)
@@ -61,7 +62,7 @@ async def test_large_calls_are_not_sent_together(queue: Queue, handlers: str) ->
     assert overlapping, "the requesters never overlap"
     assert min(next_one.noted - one.noted for one, next_one in overlapping) >= APART
     apart = [next_one.sent - one.sent >= APART for one, next_one in overlapping]
-    assert sum(apart) > 0.7 * len(apart), "what the worker notes is the truth, but for moments when it was set aside"
+    assert sum(apart) > 0.7 * len(apart), "the recorded times do not match the real ones"
 
 
 async def test_what_the_other_requester_has_to_send_goes_before_what_has_come(

@@ -1,4 +1,4 @@
-"""A handler blocks the event loop while the answer to a call lies unread: its jobs do not wait."""
+"""The event loop is blocked while the answer to a call is unread: the jobs in that answer run elsewhere."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.support.waiting import eventually
 from tests.support.workers import Recorder
 
 LEASE = 60
-"""So long that nothing comes back by its end."""
+"""Seconds: so long that no job comes back because its lease has expired."""
 
 
 class Unreading:
-    """A worker in a thread with an event loop of its own, which hangs as soon as an answer brings several jobs, before
-    the worker sees that answer."""
+    """A worker in a thread with a separate event loop, which hangs as soon as an answer brings several jobs, before the
+    worker sees that answer."""
 
     def __init__(self, name: str, url: str) -> None:
         self.started: list[Any] = []

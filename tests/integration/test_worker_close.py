@@ -30,10 +30,10 @@ async def test_close_takes_nothing_new_from_that_moment_however_long_the_backlog
     await queue.add_many([{"data": i, "group_id": f"g{i % 3}"} for i in range(3000)])
     worker = Worker(queue, handler, concurrency=3)
     await worker.start()
-    await eventually(lambda: len(handler.ended) > 20, "the worker is in the middle of it")
+    await eventually(lambda: len(handler.ended) > 20, "the worker has run some jobs")
     closing = asyncio.create_task(worker.close())
     await asyncio.sleep(0)
-    # Some of the jobs that are active by now may have handlers that were not called yet.
+    # The handlers of some active jobs may not have been called yet. They are called nevertheless, so these jobs count.
     started = len(handler.ended) + len(worker.get_current_jobs())
     await closing
     assert len(handler.started) == started
@@ -222,8 +222,7 @@ async def test_an_idle_worker_closes_at_once_though_it_blocks(queue: Queue) -> N
 
 
 async def test_a_closing_worker_does_not_keep_hints_from_the_others(queue: Queue) -> None:
-    """In each round an idle worker leaves while a job arrives; the one that stays must start it without waiting for a
-    poll."""
+    """In each round an idle worker leaves while a job is added. The worker that stays must start it without a poll."""
     handler = Recorder()
     async with Worker(queue, handler, blocking_timeout=30):
         for i in range(15):

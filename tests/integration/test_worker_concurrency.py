@@ -1,4 +1,4 @@
-"""How much runs at once, and in which order."""
+"""How many jobs run at once, and in which order."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ async def test_without_atomic_completion_nothing_is_different_for_the_jobs(queue
         for i in range(30):
             await queue.add(i, group_id=f"g{i % 3}")
         assert await queue.wait_for_empty(5)
-        # Idle again: the next job must not wait for the blocking read to run out.
+        # The worker is idle again. The next job must not wait until the blocking read times out.
         await queue.add("after", group_id="g0")
         assert await queue.wait_for_empty(5)
     for group in range(3):

@@ -1,4 +1,4 @@
-"""What the life of a lone job costs the server with a real worker that waits for it."""
+"""The cost at the server of a single job, with a real worker that waits for it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from tests.support.waiting import eventually
 from tests.support.workers import looked_once
 
 CALLS, COMMANDS = 2, 32
-"""Script calls of a lone job's life (an add that grants it to the idle worker, complete), and the commands they make.
+"""The number of script calls for a single job (the add that grants it to the idle worker, and its completion), and of
+the commands that they make.
 
-Stated, not bounded: a change that makes a job cheaper says so here.
+These are exact numbers, not bounds, so that a change that makes a job cheaper must state it here.
 """
 JOBS = 5
 SCRIPT_CALLS = ("evalsha", "fcall", "fcall_ro")
@@ -37,7 +38,7 @@ async def test_the_life_of_a_lone_job_makes_as_many_calls_and_commands_as_stated
 
     def waits() -> bool:
         clients: Any = client.info("clients")
-        return bool(clients["blocked_clients"] == 2)  # for work, and its heartbeat for mail
+        return bool(clients["blocked_clients"] == 2)  # the worker waits for work, its heartbeat for mail
 
     lives = []
     async with Worker(queue, handle) as worker:
@@ -51,7 +52,7 @@ async def test_the_life_of_a_lone_job_makes_as_many_calls_and_commands_as_stated
             await eventually(waits, "the worker waits again")
             rows = counted(client)
             calls = sum(rows.get(row, 0) for row in SCRIPT_CALLS)
-            rows.pop("bzpopmin", None)  # the one that waits is not counted yet
+            rows.pop("bzpopmin", None)  # a read that still blocks is not counted yet
             lives.append((calls, sum(rows.values()) - calls))
-    # The first one loads scripts. Of the others the smallest counts: a heartbeat may fall into any of them.
+    # The first life includes loading the scripts. Of the others the smallest counts, since any may include a heartbeat.
     assert min(lives[1:]) == (CALLS, COMMANDS)

@@ -92,7 +92,7 @@ async def test_drained_is_emitted_each_time_the_work_runs_out_and_not_before(que
     async with worker:
         for total in (1, 6):
             await queue.add_many([{"data": i, "group_id": "g"} for i in range(total - len(handler.ended))])
-            await eventually(partial(contains, drained_after, total), "the worker says it is drained", timeout=5)
+            await eventually(partial(contains, drained_after, total), "the worker emits `drained`", timeout=5)
     assert drained_after == [1, 6]
 
 
@@ -100,7 +100,7 @@ async def test_drained_is_emitted_each_time_the_work_runs_out_and_not_before(que
 async def test_a_worker_whose_outcome_waits_to_be_sent_is_not_drained(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The call that finds nothing is under way in the requester that the outcome has to take."""
+    """The requester that must send the outcome is still waiting for the answer to a call that finds no job."""
     handler, asked, answer = Recorder(), asyncio.Event(), asyncio.Event()
     handler.gate, call = asyncio.Event(), queue._connection.call
     answer.set()
@@ -118,14 +118,14 @@ async def test_a_worker_whose_outcome_waits_to_be_sent_is_not_drained(
     worker.on("drained", lambda: drained_after.append(len(handler.ended)))
     async with worker:
         await queue.add_many([{"data": i, "group_id": "g"} for i in range(2)])
-        await eventually(lambda: handler.started, "the first one runs")
+        await eventually(lambda: handler.started, "the first job runs")
         answer.clear()
         parts_of(worker).fetcher.poke()
         await asked.wait()
         handler.gate.set()
-        await eventually(lambda: handler.ended, "the first one has ended")
+        await eventually(lambda: handler.ended, "the first job has ended")
         answer.set()
-        await eventually(lambda: 2 in drained_after, "the worker says it is drained")
+        await eventually(lambda: 2 in drained_after, "the worker emits `drained`")
     assert drained_after == [2]
 
 
@@ -156,14 +156,14 @@ async def test_stalled_is_emitted_by_the_worker_that_takes_the_job_back(make_que
         heard = Listener(worker, "stalled", "active", "completed")
         async with worker:
             await eventually(lambda: handler.ended, "the job ran again")
-            await eventually(lambda: heard.args("completed"), "and was recorded")
+            await eventually(lambda: heard.args("completed"), "its outcome is recorded")
         assert heard.names() == ["stalled", "active", "completed"]
         assert heard.args("stalled") == [(job.id, "g")]
         assert handler.attempts == [2]
         assert worker.get_worker_metrics().stalled_seen == 1
         lost = Listener(dead, "lease-lost", "completed")
         gate.set()
-        await eventually(lambda: lost.heard, "the old holder is told")
+        await eventually(lambda: lost.heard, "the old holder learns that it lost the lease")
         assert lost.names() == ["lease-lost"]
         assert lost.args("lease-lost")[0][0].id == job.id
 
@@ -188,7 +188,7 @@ async def test_an_operator_who_takes_a_running_job_away_is_noticed_by_the_heartb
     async with worker:
         await eventually(worker.is_processing, "the job runs")
         await getattr(queue, how)(job.id)
-        await eventually(lambda: heard.heard, "the worker is told")
+        await eventually(lambda: heard.heard, "the worker learns of it")
     assert heard.names() == ["lease-lost"]
     assert cancelled == [job.id]
     assert worker.get_worker_metrics().lease_lost == 1

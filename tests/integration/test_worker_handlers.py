@@ -1,4 +1,4 @@
-"""What a handler may be, may return and may raise. Whatever it does, the worker goes on."""
+"""The forms of handlers, and the values and errors that they may return or raise. The worker survives all of them."""
 
 from __future__ import annotations
 

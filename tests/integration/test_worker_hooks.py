@@ -61,7 +61,7 @@ async def test_without_a_startup_there_is_no_context(queue: Queue) -> None:
 async def test_a_startup_that_raises_ends_the_worker_with_that_error_and_takes_no_job(
     queue: Queue, how: str, error: Exception
 ) -> None:
-    """Even an error that would be tried again if it came from the server of the queue."""
+    """This includes an error that would be retried if it came from the server of the queue."""
     job = await queue.add(1)
     life = Life()
     calls = 0
@@ -157,7 +157,7 @@ async def test_a_worker_made_by_process_whose_startup_raises_is_logged(
 
     with caplog.at_level(logging.ERROR):
         queue.process(Life().handle, on_startup=broken)
-        await eventually(lambda: "no database" in caplog.text, "it is logged")
+        await eventually(lambda: "no database" in caplog.text, "the error is logged")
 
 
 @pytest.mark.parametrize(

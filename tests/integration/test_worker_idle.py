@@ -1,4 +1,4 @@
-"""Precise wake-ups and no polling: what an idle worker costs, and how soon it is awake."""
+"""Precise wake-ups without polling: the cost of an idle worker, and how soon it wakes up."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ BLOCK = 0.5
 
 
 def calls(client: redis.Redis) -> dict[str, int]:
-    """How often each command was called by clients since the server started."""
+    """How often each command was called since the server started."""
     found: dict[str, Any] = client.info("commandstats")
     return {name.removeprefix("cmdstat_"): entry["calls"] for name, entry in found.items()}
 
 
 async def cost(client: redis.Redis, seconds: float = WATCHED) -> dict[str, int]:
-    """What an idle period costs the server: blocking reads and calls of functions."""
+    """Let an idle period pass. Returns the number of blocking reads, script calls and ZADDs in it."""
     before = calls(client)
     await asyncio.sleep(seconds)
     after = calls(client)
@@ -36,7 +36,7 @@ async def cost(client: redis.Redis, seconds: float = WATCHED) -> dict[str, int]:
 
 
 def check_idle(found: dict[str, int], workers: int = 1, beats: int = 1) -> None:
-    """About one blocking command and one script call per blocking_timeout and worker, and its heartbeats."""
+    """Check that each worker makes one blocking read and one script call per blocking_timeout, and its heartbeats."""
     periods = WATCHED / BLOCK
     assert found["bzpopmin"] <= workers * (periods + 1), found
     assert found["fcall"] + found["evalsha"] <= workers * (periods + 2 + beats), found
@@ -137,7 +137,7 @@ async def test_one_of_many_idle_workers_starts_a_job_and_the_others_are_not_woke
         await handler.has_run(i)
     popped = calls(client)["bzpopmin"] - before
     await asyncio.gather(*(worker.close() for worker in workers))
-    assert popped <= 25, "a herd of workers woke up for every job"
+    assert popped <= 25, "many workers woke up for every job"
 
 
 async def test_many_jobs_at_once_wake_as_many_workers_as_they_need(queue: Queue) -> None:
@@ -175,14 +175,14 @@ async def test_delays_fire_on_time_and_never_early(queue: Queue, first: str) -> 
     await worker.start()
     await eventually(lambda: len(late) == 4, "all ran", timeout=5)
     await worker.close()
-    # Due times are whole milliseconds of the server; the adds themselves take a moment.
+    # Due times are whole milliseconds of the server, and the adds take some time.
     assert all(-0.002 <= value < 0.4 for value in late.values()), late
 
 
 async def test_an_expired_lease_is_noticed_on_time_by_a_worker_that_sleeps(
     make_queue: MakeQueue, client: redis.Redis
 ) -> None:
-    """The sleeper fell asleep before the lease was granted, and its blocking read is far longer than the lease."""
+    """The worker fell asleep before the lease was granted, and its blocking read is far longer than the lease."""
     queue = make_queue(job_timeout=1)
     loop = asyncio.get_running_loop()
     handler = Recorder()
@@ -193,7 +193,7 @@ async def test_an_expired_lease_is_noticed_on_time_by_a_worker_that_sleeps(
         start = loop.time()
         take_in_secret(queue, client)
         await eventually(lambda: handler.started, "the job was taken over", timeout=10)
-        took = loop.time() - start  # without the time that closing takes
+        took = loop.time() - start  # do not include the time for closing
     assert 0.99 <= took < 1 + 1
     assert handler.attempts == [2]
 

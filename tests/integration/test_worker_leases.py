@@ -26,7 +26,7 @@ LONG = 2.2 * LEASE
 
 
 class Watch:
-    """Takes back every lease that expires, from a thread of its own: the test's event loop may hang."""
+    """Takes back every lease that expires, in a separate thread, since the test's event loop may hang."""
 
     def __init__(self, queue: Queue) -> None:
         self.stalled: list[str] = []
@@ -49,7 +49,7 @@ class Watch:
 
 
 async def run_once(queue: Queue, worker: Worker, job: Job) -> Listener:
-    """Run until the queue is empty beside a second worker that would take any lease that expires."""
+    """Run the worker until the queue is empty, beside a second worker that would take any job whose lease expires."""
     heard = Listener(worker, "completed", "retrying", "failed", "lease-lost")
     thief = Worker(queue, Recorder())
     stolen = Listener(thief, "active", "stalled")
@@ -97,7 +97,7 @@ async def test_a_handler_that_blocks_the_event_loop_keeps_its_lease(make_queue: 
 
 @one_kind
 async def test_an_ended_run_keeps_its_lease_until_its_outcome_is_recorded(make_queue: MakeQueue) -> None:
-    """The first handler ends, and before its outcome can leave the second one hangs the loop beyond the lease."""
+    """The first handler ends. Before its outcome is sent, the second one hangs the loop for longer than the lease."""
     queue = make_queue(job_timeout=LEASE)
     first_runs, first_ends = asyncio.Event(), asyncio.Event()
 

@@ -64,7 +64,7 @@ async def test_a_fixed_backoff_is_never_early_and_on_time(queue: Queue, group_id
     await queue.add(None, group_id=group_id, backoff=0.3)
     async with Worker(queue, handler, blocking_timeout=30):
         assert await queue.wait_for_empty(10)
-    # Generous above: the machine may be busy. A poll each second, or at the next blocking read, would be far later.
+    # The upper bound allows for a busy machine. Polling each second, or after the blocking read, would be far later.
     assert all(0.299 <= gap < 0.9 for gap in handler.gaps()), handler.gaps()
 
 
@@ -93,7 +93,7 @@ async def test_a_backoff_function_is_asked_with_the_attempt_and_the_error(queue:
 async def test_a_backoff_function_that_answers_nonsense_does_not_cost_the_job_its_retry(
     queue: Queue, answer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Longer than the burst takes: else the job would run again in it.
+    # The back-off is longer than the burst. Otherwise the job would run again in it.
     monkeypatch.setattr(backoffs, "DEFAULT", Backoff.fixed(60))
 
     def policy(attempt: int, error: BaseException) -> float:
@@ -149,8 +149,7 @@ async def test_with_on_retry_yield_the_group_goes_on_meanwhile(make_queue: MakeQ
 
 
 async def test_a_backoff_fires_on_time_though_the_worker_that_failed_is_busy_again(queue: Queue) -> None:
-    """The worker that knows of the back-off takes another job at once; an idle worker must learn of the back-off
-    nevertheless."""
+    """The worker that knows of the back-off takes another job at once, so an idle worker must learn of the back-off."""
     starts: list[tuple[str, float]] = []
     let_go = asyncio.Event()
 
@@ -166,7 +165,7 @@ async def test_a_backoff_fires_on_time_though_the_worker_that_failed_is_busy_aga
         await eventually(lambda: all(w.get_worker_metrics().advances for w in workers), "both are idle")
         fails = {"data": "fails", "group_id": "g", "backoff": 0.5, "on_retry": "yield"}
         await queue.add_many([fails, {"data": "long", "group_id": "g"}])
-        await eventually(lambda: len(starts) == 2, "the one that failed is busy again")
+        await eventually(lambda: len(starts) == 2, "the worker that failed is busy again")
         await queue.set_group_concurrency("g", 2)
         await eventually(lambda: len(starts) == 3, "the retry ran", timeout=5)
         let_go.set()

@@ -1,4 +1,4 @@
-"""The start of a worker: a server that is away, and listeners of "ready"."""
+"""The start of a worker while its server is down, and listeners of "ready"."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.workers import Listener, Recorder
 
 @pytest.fixture
 def away() -> Iterator[Server]:
-    """A server that does not run yet."""
+    """A server that is not running yet."""
     server = Server.start()
     server.kill()
     yield server

@@ -74,8 +74,8 @@ async def test_a_queue_alone_with_work_uses_all_slots(make_queue: MakeQueue) -> 
 @pytest.mark.parametrize("prefetch", [0, "auto"])
 @pytest.mark.parametrize("slots", [1, 2, 4])
 async def test_no_queue_starves_behind_the_backlog_of_another(make_queue: MakeQueue, slots: int, prefetch: Any) -> None:
-    """The backlog of the first queue stands still until the worker of the second one knows of its jobs: how long it
-    takes to add them must not decide whether any of the backlog is left."""
+    """The backlog of the first queue stands still until the worker of the second queue knows of its jobs. Otherwise the
+    backlog could be gone before all jobs of the second queue are added."""
     a, b = await two(make_queue)
     handle = Common(0.002)
     handle.gate, handle.free_runs = asyncio.Event(), 10
@@ -110,7 +110,7 @@ async def test_a_worker_may_have_a_limit_of_its_own(make_queue: MakeQueue) -> No
 
 
 async def test_a_burst_is_over_when_all_queues_are_empty_at_once(make_queue: MakeQueue) -> None:
-    """A job of one queue may add jobs to the other, whose worker had nothing to do so far."""
+    """A job of one queue may add jobs to the other queue, whose worker had nothing to do before."""
     a, b = await two(make_queue)
     await a.add(3)
     seen = []
@@ -131,7 +131,7 @@ async def test_a_burst_is_over_when_all_queues_are_empty_at_once(make_queue: Mak
 async def test_a_burst_is_not_over_while_an_idle_worker_has_not_got_its_hint(
     make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No hint reaches a worker before the burst has asked the servers for ready jobs."""
+    """Here no hint reaches a worker before the burst has asked the servers for ready jobs."""
     a, b = await two(make_queue)
     asked, ready = asyncio.Event(), Worker._has_ready_job
 

@@ -21,7 +21,7 @@ def made() -> list[Engine]:
 
 @pytest.fixture
 def by() -> Any:
-    """How functions are called: from the library, or with `make test-scripts` each as a script of its own."""
+    """How functions are called: from the library, or with `make test-scripts` each as a separate script."""
     return os.environ.get("GROUPMQ_CALLS", "function")
 
 
@@ -46,6 +46,6 @@ def engine(make_engine: MakeEngine) -> Engine:
 
 @pytest.fixture
 def nothing_to_mend(make_engine: MakeEngine, made: list[Engine]) -> Iterator[None]:
-    """After the test a repair finds nothing to do."""
+    """Check after the test that a repair finds nothing to mend."""
     yield
     assert [engine.damage() for engine in made] == [{}] * len(made)

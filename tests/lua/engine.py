@@ -76,7 +76,7 @@ class Engine:
         return self.connection.call(call, 0.0)
 
     def run(self, steps: Steps[T]) -> T:
-        """Carry out a method of the queue."""
+        """Execute a method of the queue."""
         return carry(steps, self.call)
 
     def at_now(self, call: Call[T]) -> Call[T]:
@@ -84,7 +84,7 @@ class Engine:
         return call._replace(args=msgspec.msgpack.encode(msgspec.msgpack.decode(call.args) | {"now": self.now}))
 
     def run_now(self, steps: Steps[T]) -> T:
-        """Carry out a method of the queue, each of its calls at the engine's own time."""
+        """Execute a method of the queue, each of its calls at the engine's own time."""
         return carry(steps, lambda call: self.call(self.at_now(call)))
 
     def pass_time(self, ms: int) -> None:
@@ -140,13 +140,13 @@ class Engine:
         )
 
     def offer_slot(self, worker: str = "w", **how: Any) -> None:
-        """A worker finds nothing to start and offers a slot."""
+        """Act as a worker that finds nothing to start and offers a slot."""
         assert (
             self.advance(take=1, worker=worker, requester=f"{worker}:0", confirms=True, offers=True, **how).jobs == []
         )
 
     def pop_grant(self, worker: str = "w") -> Granted | None:
-        """What a worker that waits for work gets."""
+        """Pop the grant that a worker waits for; None if there is none."""
         popped = self.client.zpopmin(self.keys.grants(worker))
         return commands.read_grant(popped[0][0]) if popped else None
 
@@ -158,11 +158,11 @@ class Engine:
         return taken
 
     def take_row(self, row: int = 3, **how: Any) -> list[Taken]:
-        """One job, and those of its group that may follow it."""
+        """Take one job, and the jobs of its group that may follow it in a row."""
         return self.take(1, row=row, **how)
 
     def begin(self, *taken: Taken) -> list[int]:
-        """The handlers of these jobs were called."""
+        """Report that the handlers of these jobs were called."""
         return self.advance(*(commands.begun(t.id, t.fence) for t in taken)).accepted
 
     def complete(self, *taken: Taken, result: bytes | None = None) -> list[int]:
@@ -178,38 +178,38 @@ class Engine:
         return self.advance(*(commands.released(t.id, t.fence, begun=begun) for t in taken)).accepted
 
     def end_run(self, *taken: Taken) -> None:
-        """The handlers of these runs, whose jobs an operator has ended, are done."""
+        """Report that the handlers of these runs, whose jobs an operator has ended, have returned."""
         assert self.advance(*(commands.ended(t.id, t.fence) for t in taken)).accepted == [1] * len(taken)
 
     def limit_run(self, taken: Taken, delay_ms: int) -> list[int]:
-        """The handler raised RateLimited."""
+        """Report that the handler raised RateLimited."""
         return self.advance(commands.rate_limited(taken.id, taken.fence, delay_ms)).accepted
 
     def beat(self, *held: Taken, worker: str = "w", lease_ms: int = LEASE) -> list[str]:
-        """Ids of the leases that are lost."""
+        """Renew these leases. Returns the ids of the jobs whose leases are lost."""
         return self.call(commands.beat(worker, None, lease_ms, [(t.id, t.fence) for t in held], self.now)).lost
 
     def repeat(self, schedule: object, group: str | None = "g", data: Any = None, **fields: Any) -> Job:
         return self.run_now(self.operations._add_repeating(data, schedule, None, group_id=group, **fields))
 
     def tick(self, watched_since: int | None = None) -> DutyReport:
-        """One run of a scheduler."""
+        """Run the scheduler once."""
         return self.run_now(Scheduler(asked, watched_since).run_once())
 
     def forget_gone_workers(self) -> list[str]:
-        """What the clean-up of another worker forgets."""
+        """Run the presence clean-up of another worker. Returns the workers that it removed."""
         return [*self.run_now(PresenceCleanup(asked).run_once()).gone_workers]
 
     def due(self, policy: Policy | None = None, **which: bool) -> commands.Due:
         return self.call(commands.due(policy or self.policy, now=self.now, **which))
 
     def stall(self, lease_ms: int = LEASE, policy: Policy | None = None) -> list[Stalled]:
-        """Let every lease expire."""
+        """Let every lease expire, and take the jobs back."""
         self.pass_time(lease_ms)
         return self.due(policy).stalled
 
     def run_all(self, n: int = 1, limit: int = 100_000) -> list[str]:
-        """Take and complete, `n` at a time, until nothing is ready; the ids in the order they started."""
+        """Take and complete jobs, `n` at a time, until none is ready. Returns the ids in the order they started."""
         started: list[str] = []
         outcomes: list[Outcome] = []
         while len(started) < limit:
@@ -221,7 +221,7 @@ class Engine:
         return started
 
     def run_rows(self, row: int = 3) -> list[list[str]]:
-        """Take and complete, a row at a time, until nothing is ready; the ids of each row."""
+        """Take and complete jobs, a row at a time, until none is ready. Returns the ids of each row."""
         found: list[list[str]] = []
         while jobs := self.take_row(row):
             found.append([job.id for job in jobs])
@@ -264,7 +264,7 @@ class Engine:
         return self.call(commands.switch(group_id=group, limit=n, now=self.now))
 
     def cancel(self, *job_ids: str) -> dict[str, str]:
-        """The state each was found in."""
+        """Cancel jobs. Returns the state that each was found in."""
         return dict(self.call(commands.cancel(job_ids, self.now)).found)
 
     def heartbeat(self, *held: Taken, worker: str = "w", info: str | None = "{}") -> commands.Beat:
@@ -276,7 +276,7 @@ class Engine:
     def rate(self, group: str, rate: RateLimit | None) -> bool:
         return self.run_now(self.operations.set_group_rate_limit(group, rate))
 
-    # What is seen
+    # Reading
 
     def entries(self) -> list[Entry]:
         """The whole log of events."""
@@ -287,7 +287,7 @@ class Engine:
         return [(event.kind, event.job_id) for entry in self.entries() for event in entry.events]
 
     def last_events(self) -> list[Event]:
-        """What the last call that did anything says it did."""
+        """The events of the last call that published any."""
         return self.entries()[-1].events
 
     def view(self, job_id: str) -> StoredJob:
@@ -305,7 +305,7 @@ class Engine:
         return state
 
     def blocked(self) -> dict[str, int]:
-        """Blocked groups and since when."""
+        """The blocked groups, and since when each is blocked."""
         return dict(self.call(commands.list_since("blocked", 0, 1000, self.now)).found)
 
     def look_group(self, group: str = "g") -> commands.GroupLook:
@@ -324,11 +324,11 @@ class Engine:
         return int(self.meta().get(name, 0))
 
     def woken(self) -> bool:
-        """Whether the marker for idle workers is set; takes it away."""
+        """Whether the marker for idle workers was set. Deletes it."""
         return bool(self.client.delete(self.keys.wake))
 
     def woken_for_its_turn(self, worker: str) -> bool:
-        """Whether the marker of the worker whose turn it is is set; takes it away."""
+        """Whether the marker of this worker, which has the turn, was set. Deletes it."""
         return bool(self.client.delete(self.keys.wake_of(worker)))
 
     def key(self, name: str) -> str:
@@ -341,14 +341,15 @@ class Engine:
         return keyspace.violations(self.look())
 
     def damage(self) -> dict[str, list[str]]:
-        """What a repair finds, and mends."""
+        """Run a repair. Returns what it mended."""
         return self.run_now(self.operations.repair()).mended
 
     def digest(self) -> dict[bytes, str]:
-        """Every key of the server, each as a digest of its content. Not of its dump: that of a hash has any order.
+        """Every key of the server, with a digest of its content. DUMP would not do: it may give the fields of equal
+        hashes in different orders.
 
-        Without the answers of calls, which are kept of calls that change nothing as well, and without the list of
-        queues, which scripts do not touch.
+        Left out are the answers of calls, which are kept even if a call changes nothing, and the list of queues, which
+        scripts do not touch.
         """
         others = {self.key("calls_even"), self.key("calls_odd"), registry_key(self.options.prefix)}
         return {

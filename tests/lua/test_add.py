@@ -1,4 +1,4 @@
-"""add.lua: what is stored, where it waits, and that sending it again changes nothing."""
+"""add.lua: the stored record, the place where the job waits, and a resent add, which changes nothing."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ YEAR_2100 = 4_102_444_800_000
 
 @pytest.fixture
 def ageing(make_engine: MakeEngine) -> Engine:
-    """Ten seconds of waiting are worth one level."""
+    """An engine in which ten seconds of waiting are worth one level of priority."""
     return make_engine(priority_ageing_ms=10 * SECOND)
 
 
@@ -52,7 +52,7 @@ def test_a_stream_of_urgent_jobs_starves_nobody(ageing: Engine, same_group: bool
 
 
 def test_without_ageing_the_same_stream_does_starve(engine: Engine) -> None:
-    """The very thing that ageing is for."""
+    """This starvation is what ageing prevents."""
     engine.add("lazy", group="lazy", priority=5)
     for i in range(100):
         engine.add(f"u{i}", group=f"u{i}")
@@ -69,7 +69,7 @@ def test_equal_claims_start_by_arrival(ageing: Engine) -> None:
 
 
 def test_a_job_with_an_order_of_its_own_ages_across_groups_from_its_arrival(ageing: Engine) -> None:
-    """An order need not be a time: 5 is not 1970."""
+    """An order need not be a time: an order of 5 must not count as a wait since 1970."""
     ageing.add("a", group="a", order_ms=5, priority=1)
     ageing.add("b", group="b", order_ms=2**62, priority=0)
     ageing.add("c", group="c", priority=0)

@@ -1,4 +1,4 @@
-"""lib/answered.lua: a call that is sent again gets the answer of the first time and changes nothing."""
+"""lib/answered.lua: a call that is resent gets the same answer and changes nothing."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def test_a_call_that_took_effect_is_answered_though_the_one_that_it_follows_is_f
 
 
 def test_a_call_does_not_follow_one_that_has_changed_nothing(make_engine: MakeEngine) -> None:
-    """An add of a chunk whose group is full: the next chunk must not be added."""
+    """If a chunk is not added because its group is full, the next chunk must not be added either."""
     engine = make_engine(max_group_size=1)
     engine.add("a", group="g")
     full = commands.add([draft(engine.options, None, group_id="g")], engine.now, whole=True)
@@ -330,7 +330,7 @@ def test_a_heartbeat_and_a_report_keep_no_answer(engine: Engine) -> None:
 
 @pytest.fixture
 def no_memory(engine: Engine) -> Iterator[Callable[[], None]]:
-    """Takes away the server's memory, until the test ends."""
+    """A function that leaves the server without memory until the test ends."""
 
     def take_away() -> None:
         engine.client.config_set("maxmemory", 1)
@@ -342,7 +342,7 @@ def no_memory(engine: Engine) -> Iterator[Callable[[], None]]:
 def test_an_add_that_arrived_gets_its_answer_though_the_server_is_full_by_then(
     engine: Engine, no_memory: Callable[[], None]
 ) -> None:
-    """Found by the state machine: it was refused for want of memory, and its job was there."""
+    """Found by the state machine: the resent add was refused for lack of memory although its job existed."""
     sending = unanswered(engine, added(engine, "a"))
     first = sending.arrives()
     no_memory()

@@ -1,4 +1,4 @@
-"""The runs of a job: which are kept, for how long, in how many bytes, and at what cost."""
+"""The history of a job's runs: which runs it keeps, for how long, in how many bytes, and at what cost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def told(engine: Engine, job_id: str = "a") -> Told:
 
 
 def histories(engine: Engine) -> set[str]:
-    """Jobs that have a history beside their state."""
+    """The jobs that have a stored history of runs."""
     return set(engine.look().history)
 
 
@@ -245,7 +245,7 @@ def test_completing_at_the_first_attempt_costs_no_command_more_where_others_have
         engine = make_engine(kept=1)
         engine.add(*(f"j{i}" for i in range(10)), group=None)
         engine.complete(engine.take_one())
-        engine.complete(engine.take_one())  # one is kept, one has gone: what is loaded and written is so from now on
+        engine.complete(engine.take_one())  # one is kept and one deleted, so every further call does the same work
         if fails:
             engine.fail_run(engine.take_one())
             engine.retry_run(engine.take_one(), 60 * SECOND)

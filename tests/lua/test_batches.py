@@ -30,7 +30,7 @@ def ids(answer: Advanced) -> list[list[str]]:
 
 
 def other(engine: Engine, **how: Any) -> Advanced:
-    """What another worker gets that runs jobs one by one."""
+    """Let another worker, which runs jobs one by one, ask for jobs."""
     return engine.advance(take=5, worker="other", requester="other:0", **how)
 
 
@@ -256,7 +256,7 @@ def test_a_group_that_waits_lets_those_behind_it_go_first(engine: Engine) -> Non
 
 
 def test_a_group_that_waits_wakes_nobody_by_itself(engine: Engine) -> None:
-    """Else workers would ask without end until the batch is full."""
+    """Otherwise workers would ask again and again until the batch is full."""
     engine.add("a")
     engine.woken()
     batches(engine, wait=200)
@@ -264,7 +264,7 @@ def test_a_group_that_waits_wakes_nobody_by_itself(engine: Engine) -> None:
 
 
 def test_a_worker_that_takes_a_batch_leaves_the_waiting_groups_to_another(engine: Engine) -> None:
-    """It may be busy when their time has come."""
+    """The first worker may be busy when the time of these groups has come, so it wakes another one."""
     engine.add("a1", group="a")
     engine.add("b1", "b2", "b3", group="b")
     engine.woken()

@@ -209,7 +209,7 @@ def test_cancelling_a_group_does_not_unblock_it(holding: Engine) -> None:
     assert holding.group() == "blocked"
 
 
-# What is kept
+# Retention
 
 
 @pytest.mark.parametrize("kept", [0, 2])
@@ -229,7 +229,7 @@ def test_retention_never_forgets_a_blocking_job(make_engine: MakeEngine, kept: i
 
 
 def test_many_blocking_jobs_do_not_keep_others_from_being_forgotten(make_engine: MakeEngine) -> None:
-    """They are looked at once, not by every call."""
+    """Retention reads each blocking job once, not in every call."""
     engine = make_engine(on_failed="hold", kept=3)
     for first in range(0, 700, 100):
         engine.add(*(f"g{n}" for n in range(first, first + 100)), group=f"g{first}")

@@ -26,7 +26,7 @@ def fill(engine: Engine, jobs: int, groups: int, **fields: Any) -> None:
 
 
 def counted(engine: Engine, steps: Steps[Any], most: int, times: int = 1) -> Counter[str]:
-    """Carry out an operation, each call `times` times over; how often each script was called.
+    """Execute an operation, sending each call `times` times. Returns how often each script was called.
 
     Fails as soon as there are more than `most` calls.
     """
@@ -44,7 +44,7 @@ def counted(engine: Engine, steps: Steps[Any], most: int, times: int = 1) -> Cou
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_queue_of_many_groups_is_obliterated_in_as_many_calls_as_it_takes(engine: Engine, times: int) -> None:
-    """Also if every call is sent twice, because its reply was lost."""
+    """This holds even if every call is sent twice because its reply was lost."""
     fill(engine, MANY_GROUPS, MANY_GROUPS)
     counted(engine, engine.operations.obliterate(), MANY_GROUPS // 200 + 10, times)
     assert engine.client.keys(f"*{engine.options.name}*") == []
@@ -58,7 +58,7 @@ def test_purging_many_groups_takes_calls_in_proportion_to_them(engine: Engine) -
         assert engine.counts()["waiting"] == 0
         calls.append(found.total())
     few, many = calls
-    # In proportion would be 4 times as many, as the square 16 times; the pages of a scanned hash differ in size.
+    # Linear growth is 4 times as many calls, quadratic growth 16 times. The pages of a scanned hash differ in size.
     assert many <= 8 * few
 
 
@@ -151,7 +151,7 @@ def test_large_jobs_are_removed_and_cancelled_some_at_a_time(engine: Engine) -> 
         engine.add(job_id, data="x" * 400_000)
     statuses = engine.remove(*ids[:6])
     assert 0 < statuses.count(1) < 6
-    assert statuses == sorted(statuses), "those that have no room come last, to be asked for again"
+    assert statuses == sorted(statuses), "the jobs that did not fit into the call come last"
     assert engine.run(remove_all(asked, ids[:6])) == 6 - statuses.count(1)
     assert len(engine.call(commands.cancel(ids[6:], engine.now)).found) < 6
     assert engine.run_now(engine.operations.cancel_group("g")) > 0

@@ -1,4 +1,4 @@
-"""Breakers: a group whose attempts fail in a row rests, then one job is tried. And jobs that snooze."""
+"""Breakers: a group whose attempts fail in a row rests, then one job is tried. Also jobs that snooze."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_one_job_is_tried_alone(make_engine: MakeEngine) -> None:
     engine.fail_run(taken[1])
     engine.pass_time(COOLDOWN)
     engine.beat(taken[2])
-    assert engine.take(3) == []  # the third of those runs still
+    assert engine.take(3) == []  # the third of these jobs still runs
     assert engine.release(taken[2]) == [1]
     [probe] = engine.take(3, row=3, fill=5)
     assert engine.group() == "busy"
@@ -181,7 +181,7 @@ def test_damage_to_a_breaker_is_found_and_mended(breaking: Engine, kind: str) ->
 
 
 def opened(engine: Engine) -> dict[str, int]:
-    """Groups whose breaker is open, and since when; and that they are counted so."""
+    """The groups whose breaker is open, and since when. Checks that all other views agree."""
     listed = engine.call(commands.list_since("opened", 0, 100, engine.now))
     found, stats = dict(listed.found), engine.call(commands.stats(now=engine.now))
     assert (listed.total, stats.opened, stats.opened_since) == (len(found), len(found), min(found.values(), default=0))
@@ -197,11 +197,11 @@ def test_a_breaker_is_counted_from_when_it_opens_until_a_job_completes(breaking:
     fail_times(breaking, 1)
     assert opened(breaking) == {"g": T0}
     breaking.pass_time(COOLDOWN)
-    assert opened(breaking) == {"g": T0}, "it has rested, and nobody knows yet whether it works again"
+    assert opened(breaking) == {"g": T0}, "the rest is over, but no job has completed yet"
     taken = breaking.take_one()
     assert opened(breaking) == {"g": T0}
     breaking.retry_run(taken, 0)
-    assert opened(breaking) == {"g": T0}, "it has not been closed meanwhile"
+    assert opened(breaking) == {"g": T0}, "the breaker was not closed in between"
     breaking.pass_time(COOLDOWN)
     breaking.complete(breaking.take_one())
     assert opened(breaking) == {}
@@ -221,7 +221,7 @@ def test_an_open_breaker_is_counted_whatever_is_done_to_its_group(make_engine: M
     assert (opened(engine), engine.client.exists(engine.key("groups"))) == ({"g": T0}, 0)
     engine.pass_time(10 * COOLDOWN)
     engine.due()
-    assert opened(engine) == {}, "nothing has failed for long"
+    assert opened(engine) == {}, "the last failure is too long ago to count"
 
 
 def change(engine: Engine, options: QueueOptions) -> None:
@@ -235,7 +235,7 @@ def test_without_the_rule_no_breaker_is_open_and_none_stays(breaking: Engine) ->
     change(breaking, without)
     assert (opened(breaking), breaking.client.zcard(breaking.key("opened"))) == ({}, 1)
     change(breaking, breaking.options)
-    assert opened(breaking) == {"g": T0}, "it is as it was"
+    assert opened(breaking) == {"g": T0}, "the breaker is open since the same time as before"
     change(breaking, without)
     breaking.pass_time(10 * COOLDOWN)
     breaking.due()

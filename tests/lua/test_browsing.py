@@ -33,7 +33,7 @@ def group_jobs(engine: Engine, group: str = "g", limit: int = 3) -> list[str]:
 
 
 def counted(engine: Engine, steps: Steps[T]) -> tuple[T, Counter[str]]:
-    """A method at the engine's time, and its calls by script."""
+    """Execute a method at the engine's time. Returns its result, and the number of its calls by script."""
     calls: Counter[str] = Counter()
 
     def answer(call: Call[Any]) -> Any:
@@ -194,7 +194,7 @@ def test_a_prefetched_job_does_not_hold_its_group_before_the_one_that_runs(engin
 
 
 def states(engine: Engine) -> dict[str, str]:
-    """The states by which groups are found."""
+    """The states under which a scan lists the groups."""
     return {group.id: group.state for group in engine.call(commands.scan_groups(now=engine.now)).found}
 
 
@@ -208,7 +208,7 @@ def test_groups_are_found_by_the_state_that_they_have(engine: Engine) -> None:
     expected = {"held": "parked", "busy": "busy", "ready": "ready", "alone": "ready"}
     assert states(engine) == expected
     engine.add("p", group="paused")
-    engine.pause("paused")  # from here on, the values of groups do not say all
+    engine.pause("paused")  # from here on, the stored values of groups do not tell their whole state
     assert states(engine) == expected | {"paused": "paused"}
 
 
@@ -305,7 +305,7 @@ def test_more_groups_than_anybody_looks_through_are_said_to_be_more(
     assert not page.complete
     assert page.total == 3000
     assert page.scanned < 3000
-    assert [lane.group.id for lane in page.groups] == ["g0", "g1", "g2"], "those that run are looked at first"
+    assert [lane.group.id for lane in page.groups] == ["g0", "g1", "g2"], "groups that run jobs are read first"
 
 
 def test_lanes_of_jobs_with_much_data_are_read_in_a_bounded_number_of_calls(engine: Engine) -> None:

@@ -63,7 +63,7 @@ class Raw:
 
 @pytest.fixture(params=[(2, False), (2, True), (3, False), (3, True)], ids=lambda p: f"RESP{p[0]}-decode={p[1]}")
 def any_client(request: pytest.FixtureRequest, make_engine: MakeEngine, url: str) -> Iterator[Engine]:
-    """An engine over a client of the user's, of each protocol, decoding or not."""
+    """An engine that uses a user's client, with each protocol, and with or without decoding of replies."""
     protocol, decode = request.param
     engine = make_engine(serializer=Raw())
     client = redis.Redis.from_url(url, protocol=protocol, decode_responses=decode)

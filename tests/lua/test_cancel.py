@@ -10,7 +10,7 @@ from tests.lua.engine import LEASE, T0, Engine
 
 
 def mailed(engine: Engine, worker: str = "w") -> bool:
-    """Whether a worker's heartbeat would come at once; takes the mail away."""
+    """Whether the worker had mail, so that its heartbeat would come at once. Deletes the mail."""
     return bool(engine.client.delete(f"{engine.keys.base}mail:{worker}"))
 
 

@@ -14,7 +14,7 @@ from tests.lua.conftest import MakeEngine
 from tests.lua.engine import HOUR, LEASE, SECOND, T0, Engine
 
 STATES: dict[str, tuple[str | None, str | None]] = {
-    # how the job comes to be: (its state, its group)
+    # how the test prepares the job: (its state, its group)
     "waiting": ("waiting", "g"),
     "waiting behind": ("waiting", "g"),
     "waiting behind a running one": ("waiting", "g"),
@@ -35,7 +35,7 @@ STATES: dict[str, tuple[str | None, str | None]] = {
 
 
 def prepare(engine: Engine, how: str) -> None:
-    """Bring job x into a state, with a job behind it in the same group where it has one."""
+    """Bring job x into a state, with a job behind it in its group."""
     group = STATES[how][1]
     if "behind" in how:
         engine.add("before", group=group)
@@ -65,7 +65,7 @@ def prepare(engine: Engine, how: str) -> None:
 
 
 def drained(engine: Engine) -> list[str]:
-    """Let time pass until everything is over, completing all that starts; the ids in their order."""
+    """Let time pass and complete every job that starts, until none is left. Returns the ids in their order."""
     started = engine.run_all()
     for _ in range(3):
         engine.pass_time(HOUR)

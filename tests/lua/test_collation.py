@@ -1,4 +1,4 @@
-"""Order is that of bytes, whatever the locale of the server: Lua compares strings by that locale."""
+"""Jobs are ordered by bytes in any locale of the server, although Lua compares strings by that locale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call costs the server, counted in commands: constant, however long the backlog."""
+"""The cost of a call at the server, in commands, does not depend on the length of the backlog."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.lua.engine import LEASE, SECOND, T0, Engine
 
 
 def cost(engine: Engine, action: Callable[[], Any]) -> int:
-    """Commands the server ran for an action, the script call itself included."""
+    """The number of commands that the server ran for an action, including the script call itself."""
     engine.client.config_resetstat()
     action()
     stats = engine.client.info("commandstats")
@@ -103,7 +103,7 @@ def test_completing_a_batch_of_ungrouped_jobs_costs_no_more_than_completing_one(
     engine.complete(engine.take_one())
     one = cost(engine, lambda: engine.complete(*engine.take(1)))
     many = cost(engine, lambda: engine.complete(*engine.take(500)))
-    # Two of them look at the type of a key that one job does not touch.
+    # Two of these commands read the type of a key that a call for one job does not use.
     assert many <= one + 8
 
 

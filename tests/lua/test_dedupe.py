@@ -1,4 +1,4 @@
-"""Adds that stand for one job: a throttle keeps the first, a debounce the last."""
+"""Adds that share one job: a throttle keeps the first add, a debounce the last one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEN = 10 * SECOND
 
 
 def together(engine: Engine, *jobs: dict[str, Any]) -> Added:
-    """Jobs of one call."""
+    """Add these jobs in one call."""
     drafts = drafts_from(engine.options, [{"data": None, "group_id": "g", **fields} for fields in jobs])
     return engine.call(commands.add(drafts, engine.now))
 

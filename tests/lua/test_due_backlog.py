@@ -1,4 +1,4 @@
-"""More delayed jobs are due than one call lets join: nothing of a group starts before all that is due of it has."""
+"""More delayed jobs are due than one call promotes: no job of a group starts before all its due jobs have joined it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ORDERS: dict[str, Any] = {
 
 
 def fill(engine: Engine, order: str) -> None:
-    """The jobs of a group become due one after the other, and are to start in another order."""
+    """Add jobs that become due one after the other, and must start in another order within their groups."""
     drafts = [
         draft(engine.options, None, group_id=f"g{i % GROUPS}", job_id=f"{i:04}", delay=1 + i / 1000, **ORDERS[order](i))
         for i in range(JOBS)

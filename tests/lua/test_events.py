@@ -1,4 +1,4 @@
-"""What each script writes into the log of events: one entry a call, nothing for a call that does nothing, a bound."""
+"""The event log: a call that does something writes one entry, a call that does nothing writes none. It is bounded."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ SEGMENT = 524_288
 
 
 def told(engine: Engine, *names: str) -> list[tuple[Any, ...]]:
-    """These fields of what the last call said."""
+    """These fields of each event of the last call that published any."""
     return [tuple(getattr(event, name) for name in names) for event in engine.last_events()]
 
 
 def xadds(engine: Engine, action: Callable[[], Any]) -> int:
-    """How often the server's stream was written to."""
+    """The number of XADDs that the action causes."""
     engine.client.config_resetstat()
     action()
     stats: dict[str, Any] = engine.client.info("commandstats")
@@ -313,7 +313,7 @@ def test_a_log_that_cannot_be_written_undoes_nothing(engine: Engine) -> None:
     assert (engine.state("a"), engine.state("b")) == ("completed", "waiting")
     engine.client.delete(engine.key("events"))
     engine.run_all()
-    # The events in between are missing, and the count shows it.
+    # The events in between are missing, and the number of the first entry shows it.
     assert engine.entries()[0].number == 4
 
 

@@ -1,4 +1,4 @@
-"""Exclusive queues: one worker at a time, in turns; and priorities that are exact whatever the clock says."""
+"""Exclusive queues: one worker at a time, in turns, and exact priorities at any time of the clock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.lua.engine import LEASE, SECOND, Engine
 
 
 class Person:
-    """A worker of an exclusive queue, with the one requester and the epoch that a real one has."""
+    """A worker of an exclusive queue, with one requester and an epoch like a real one."""
 
     def __init__(self, engine: Engine, name: str, batch: int = 2) -> None:
         self.engine, self.name, self.batch = engine, name, batch
@@ -36,7 +36,7 @@ class Person:
         return [job.id for job in answer.jobs]
 
     def finish(self, n: int = 10) -> list[str]:
-        """Complete all that is held, and ask for more in the same trip."""
+        """Complete all jobs that it holds, and ask for more in the same call."""
         done, self.held = self.held, []
         return self.ask(n, *(commands.completed(job.id, job.fence, None) for job in done))
 
@@ -101,14 +101,14 @@ def test_a_full_batch_passes_the_turn_to_a_waiting_worker(lone: Engine, ann: Per
 
 
 def test_a_request_made_in_a_turn_that_has_ended_takes_nothing(lone: Engine, ann: Person, bob: Person) -> None:
-    """The worker must queue up at the marker again, behind those who wait there."""
+    """The worker must wait at the marker again, behind the other waiting workers."""
     lone.add(*"abcdef", group=None)
     ann.ask()
     ann.finish()
     lone.woken()
     ann.epoch = 1
     assert ann.ask() == []
-    assert lone.woken(), "the marker it may have come for is still there for the others"
+    assert lone.woken(), "the marker that may have woken it is set again for the others"
     assert bob.ask() == ["c", "d"]
 
 
@@ -241,7 +241,8 @@ def test_a_heartbeat_renews_the_turn_with_the_leases(lone: Engine, ann: Person, 
 
 
 def test_a_late_heartbeat_tells_the_holder_what_has_come_since(lone: Engine, ann: Person, bob: Person) -> None:
-    """When its turn was over, the marker woke all waiting workers, and they could not take it."""
+    """The turn had run out when the job was added, so the common marker woke the other workers, which got nothing. The
+    heartbeat renews the turn, and must wake the holder for that job."""
     lone.add("a", group="g")
     ann.ask()
     lone.pass_time(LEASE)
@@ -251,7 +252,7 @@ def test_a_late_heartbeat_tells_the_holder_what_has_come_since(lone: Engine, ann
     assert bob.ask() == []
     assert lone.woken_for_its_turn("ann")
     lone.beat(*ann.held, worker="ann")
-    assert not lone.woken_for_its_turn("ann"), "one in time brings no news"
+    assert not lone.woken_for_its_turn("ann"), "a heartbeat in time sets no marker"
     assert ann.ask() == ["b"]
 
 

@@ -16,7 +16,7 @@ def robin(make_engine: MakeEngine) -> Engine:
 
 
 def fill(engine: Engine, groups: int, deep: int) -> None:
-    """`deep` jobs in each of many groups, one group after the other."""
+    """Add `deep` jobs to each of many groups, one group after the other."""
     jobs = [
         draft(engine.options, None, group_id=f"g{g}", job_id=f"g{g}.{i}") for g in range(groups) for i in range(deep)
     ]
@@ -62,7 +62,7 @@ def test_a_small_tenant_beside_a_thousand_deep_groups_starts_within_one_round(ro
 
 
 def test_with_the_oldest_first_the_same_tenant_waits_for_the_whole_backlog(engine: Engine) -> None:
-    """What the choice is about: the order of arrival across groups, kept to the end."""
+    """The default keeps the order of arrival across groups to the end, which is why there is a choice."""
     fill(engine, 100, 3)
     engine.add("mine", group="small")
     assert engine.run_all()[-1] == "mine"

@@ -1,5 +1,5 @@
-"""Functions with arguments that no client of ours sends: an answer or an error that names its line, soon, and no harm
-to keys of others. `FUZZ=2000 pytest tests/lua/test_fuzz.py` searches longer.
+"""Functions with arguments that no client of ours sends must answer soon, with a reply or an error that names its
+line, and must not touch keys of others. `FUZZ=2000 pytest tests/lua/test_fuzz.py` searches longer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.support.servers import Server, prefer
 
 EXAMPLES = int(os.environ.get("FUZZ", "12"))
 SOON = 5.0
-"""Seconds. A function that takes longer would stop everyone; our own take a few milliseconds."""
+"""Seconds. A function that takes longer would block all clients; calls of ours take a few milliseconds."""
 NAMES = [name for name in functions.names() if name != "obliterate"]
 numbers = st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 300) | st.floats(allow_nan=True, allow_infinity=True)
 simple = st.none() | st.booleans() | numbers | st.text(max_size=20) | st.binary(max_size=20) | st.just("a")
@@ -49,14 +49,14 @@ SOUND: list[Call[Any]] = [
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    """Of its own: if one function hangs, it is this one that hangs."""
+    """A separate server, so that a function that hangs does not block other tests."""
     server = Server.start(prefer("valkey"))
     yield server
     server.stop()
 
 
 def arguments_of(name: str) -> list[str]:
-    """As the contract in its file names them."""
+    """The names of a function's arguments, from the contract in its file."""
     contract = "\n".join(functions.read(name).written).split("]]")[0]
     block = re.search(r"^Arguments\n(.*?)^(?:Blob|Reply)", contract, re.MULTILINE | re.DOTALL)
     return re.findall(r"^  (\w+)  ", block[1], re.MULTILINE) if block else []
@@ -94,7 +94,7 @@ def test_a_function_survives_any_arguments(name: str, server: Server) -> None:
 
 
 def outcome(connection: BlockingConnection, call: Call[Any]) -> str:
-    """What the server said against it; empty if it answered. Silence is an error of its own, which is not caught."""
+    """The server's error, empty if it answered the call. Another error, such as a timeout, fails the test."""
     try:
         connection.call(call, 0.0)
     except ScriptError as error:

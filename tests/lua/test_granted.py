@@ -1,4 +1,4 @@
-"""Jobs that were granted for a free slot: until their worker confirms that they have begun, it is asked first."""
+"""Jobs that were granted for a free slot: until their worker confirms that one has begun, operators must ask it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_one_that_is_given_back_is_acted_on_like_any_that_waits(engine: Engine, 
     OPERATIONS[operation](engine, "a")
     assert engine.release(granted) == [1]
     assert (engine.look().recalls, engine.heartbeat().recalled) == ({}, [])
-    assert engine.take() == [], "nobody takes it again before the operator has come back"
+    assert engine.take() == [], "no worker takes it before the operator has tried again"
     assert OPERATIONS[operation](engine, "a") == DONE_WAITING[operation]
 
 
@@ -44,11 +44,11 @@ def test_one_without_a_group_is_not_taken_again_before_the_operator_has_come_bac
     job = engine.take_one(confirms=True)
     assert engine.remove("a") == [2]
     engine.release(job)
-    assert [taken.id for taken in engine.take(2)] == ["b"], "others go on"
+    assert [taken.id for taken in engine.take(2)] == ["b"], "only the released job has to wait"
     engine.pass_time(ASKED - 1)
     assert engine.take() == []
     engine.pass_time(1)
-    assert engine.take_one().id == "a", "the operator did not come back"
+    assert engine.take_one().id == "a", "the operator did not try again in time"
 
 
 @pytest.mark.parametrize("how", ["reported", "renewed"])
@@ -60,7 +60,7 @@ def test_one_that_has_begun_is_acted_on_like_any_that_runs(
     if how == "reported":
         assert engine.begin(granted) == [1]
     else:
-        assert engine.heartbeat(granted).recalled == [], "the same heartbeat has settled it"
+        assert engine.heartbeat(granted).recalled == [], "the heartbeat that renews the lease has settled it"
     assert engine.look().recalls == {}
     assert OPERATIONS[operation](engine, "a") == DONE_RUNNING[operation]
     assert engine.complete(granted) == [operation not in ("remove", "fail")]
@@ -68,7 +68,7 @@ def test_one_that_has_begun_is_acted_on_like_any_that_runs(
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_one_of_a_dead_worker_is_settled_by_its_lease(engine: Engine, granted: Taken, operation: str) -> None:
-    """It may have run, so it counts as running."""
+    """Its handler may have been called, so the job counts as running."""
     engine.pass_time(LEASE - 1)
     assert OPERATIONS[operation](engine, "a") == 2
     engine.pass_time(1)

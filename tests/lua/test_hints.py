@@ -181,7 +181,7 @@ def test_an_occurrence_wakes_a_worker_like_any_job(engine: Engine) -> None:
 
 
 def test_a_repeat_that_ticks_before_all_others_sends_mail_to_every_live_worker(engine: Engine) -> None:
-    """Busy ones, too: they have schedulers that sleep until the tick they know of."""
+    """Busy workers need it too: their schedulers sleep until the earliest tick that they know of."""
 
     def mailed() -> list[str]:
         return [worker for worker in ("one", "two", "gone") if engine.client.delete(engine.keys.mail(worker))]

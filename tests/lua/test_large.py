@@ -1,4 +1,4 @@
-"""Data of large jobs stands beside their records: only those who need the data pay for it."""
+"""The data of large jobs is stored beside their records, so that only calls that need the data pay for it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_large_job_is_as_it_would_be_if_it_were_small(engine: Engine, fields: 
 
 @pytest.mark.parametrize("size", [MOST - 2, MOST - 1])
 def test_data_stands_beside_its_record_if_it_is_larger_than_8_kib(engine: Engine, size: int) -> None:
-    """By any way it comes: alone, with others, or as new data. Quotes are two bytes."""
+    """This holds for a single add, an add of several jobs and an update. The quotes of JSON are two bytes."""
     engine.add("a", data="x" * size)
     engine.add("b", "c", data="x" * size)
     engine.add("d")
@@ -192,7 +192,7 @@ def test_an_answer_that_is_given_again_has_the_data(engine: Engine) -> None:
 
 
 def test_no_call_but_those_that_give_data_away_reads_any(engine: Engine) -> None:
-    """The data of all jobs is out of reach meanwhile, and nobody misses it."""
+    """The key with the data of all jobs is renamed, and none of these calls misses it."""
     names = [f"j{n}" for n in range(30)]
     engine.add(*names, data=LARGE, delay=1)
     engine.add("ttl", data=LARGE, ttl=2)

@@ -1,4 +1,4 @@
-"""How many live jobs a group may have, and how long a job may wait for its start."""
+"""The bound on the live jobs of a group, and on the time for which a job may wait for its start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.lua.engine import LEASE, SECOND, T0, Engine
 
 @pytest.fixture
 def small(make_engine: MakeEngine) -> Engine:
-    """Groups of at most three live jobs."""
+    """An engine whose groups have at most three live jobs."""
     return make_engine(max_group_size=3)
 
 

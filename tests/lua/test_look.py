@@ -1,4 +1,4 @@
-"""Counts, lists and views: cheap, bounded, and equal to what a brute-force look at the keys says."""
+"""Counts, lists and views are cheap, bounded, and equal to a brute-force reading of the keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long jobs waited and ran, and what happened in each minute."""
+"""The times for which jobs waited and ran, and the counts of each minute."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def runs(engine: Engine) -> dict[float, int]:
 
 
 def nonzero(numbers: list[int]) -> dict[float, int]:
-    """Upper bounds in ms that counted anything."""
+    """The counts of the buckets that are not empty, by upper bound in ms."""
     found = histogram(numbers)
     return {bound * 1000: n for bound, n in zip(found.bounds, found.buckets, strict=True) if n}
 
@@ -111,7 +111,7 @@ def test_minutes_are_kept_for_two_weeks_and_the_wait_of_all_time(engine: Engine)
     engine.pass_time(MINUTE)
     engine.complete(engine.take_one())
     fields = engine.client.hkeys(engine.key("series"))
-    assert set(fields) == {str(T0 // MINUTE + MOST_MINUTES - 1).encode()} | HISTOGRAMS, "beside the one under way"
+    assert set(fields) == {str(T0 // MINUTE + MOST_MINUTES - 1).encode()} | HISTOGRAMS, "beside the current minute"
     assert sum(waits(engine).values()) == 3
     engine.client.flushall()  # the first minute is forgotten, so the rest no longer adds up to the counters
 
@@ -127,7 +127,7 @@ def test_after_a_long_silence_what_is_too_old_goes_once_there_is_too_much(engine
         engine.add(f"b{n}")
         engine.complete(engine.take_one())
     left = {int(field) for field in engine.client.hkeys(engine.key("series")) if field.isdigit()}
-    assert set(range(minute + 300 - MOST_MINUTES, minute + 299)) <= left, "beside the one under way"
+    assert set(range(minute + 300 - MOST_MINUTES, minute + 299)) <= left, "beside the current minute"
     assert len(left) <= MOST_MINUTES + 841
 
 
@@ -144,12 +144,12 @@ def test_a_value_that_is_not_ours_is_written_anew_and_stops_nobody(engine: Engin
     assert minutes(engine, 1)[0][:6] == (1, 0, 0, 0, 0, 1)
     engine.pass_time(MINUTE)
     engine.complete(engine.take_one())
-    assert minutes(engine, 2)[0][:6] == (1, 0, 0, 0, 0, 1), "when it is over"
+    assert minutes(engine, 2)[0][:6] == (1, 0, 0, 0, 0, 1), "after the minute"
     assert sum(runs(engine).values()) == 2
 
 
 def spread(engine: Engine, minute: int) -> tuple[dict[float, int], dict[float, int]]:
-    """Waits and runs of a minute, counted from the first."""
+    """The waits and runs of a minute; minutes count from that of T0."""
     [found] = engine.call(commands.series(1, T0 // MINUTE + minute, now=engine.now))[1]
     stats = span(0, [found], 1)
     return buckets(stats.wait), buckets(stats.run)
@@ -166,10 +166,10 @@ def test_each_minute_knows_how_long_its_own_jobs_waited_and_ran(engine: Engine) 
     engine.pass_time(1)
     engine.complete(job)
     first: tuple[dict[float, int], dict[float, int]] = ({4: 1}, {2: 1})
-    assert spread(engine, 0) == first, "while it is under way"
+    assert spread(engine, 0) == first, "during the minute"
     engine.pass_time(MINUTE)
     job = engine.take_one()
-    assert spread(engine, 0) == first, "when it is over"
+    assert spread(engine, 0) == first, "after the minute"
     assert spread(engine, 1) == ({65536: 1}, {})
     engine.pass_time(2 * MINUTE)
     engine.fail_run(job)
@@ -184,7 +184,7 @@ def test_each_minute_knows_how_long_its_own_jobs_waited_and_ran(engine: Engine) 
 
 
 def test_a_minute_that_comes_again_goes_on_where_it_was(engine: Engine) -> None:
-    """A clock that steps back, after a failover or by hand."""
+    """The clock may step back after a failover, or by hand."""
     engine.add(*(f"j{n}" for n in range(6)), group=None)
     for ms in (0, MINUTE, -MINUTE, 0, MINUTE, MINUTE):
         engine.pass_time(ms)
@@ -201,7 +201,7 @@ def test_after_a_silence_longer_than_two_weeks_the_last_minute_is_forgotten(engi
     engine.pass_time(FORTNIGHT + MINUTE)
     engine.complete(engine.take_one())
     assert set(engine.client.hkeys(engine.key("series"))) == HISTOGRAMS
-    assert sum(waits(engine).values()) == 2, "but not for the histograms of all time"
+    assert sum(waits(engine).values()) == 2, "the histograms of all time still have it"
     assert sum(spread(engine, MOST_MINUTES + 1)[1].values()) == 1
     engine.client.flushall()
 
@@ -223,7 +223,7 @@ def test_defects_of_minutes_are_caught(
     engine = make_engine()
     with pytest.raises(AssertionError):
         test_a_minute_that_comes_again_goes_on_where_it_was(engine)
-    engine.client.flushall()  # of what the defect has left
+    engine.client.flushall()  # remove what the defect has left behind
 
 
 def test_failed_jobs_that_retention_drops_are_counted(make_engine: MakeEngine) -> None:
@@ -266,7 +266,7 @@ def test_a_minute_of_thousands_of_jobs_takes_few_bytes(engine: Engine) -> None:
 
 
 def test_a_minute_is_stored_once_it_is_over(engine: Engine) -> None:
-    """While it is under way it costs no key of its own."""
+    """During the minute its numbers are part of `meta`, so that calls need not write a further key."""
     engine.add(*(f"j{n}" for n in range(10)), group=None)
 
     def changed() -> set[bytes]:

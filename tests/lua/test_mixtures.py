@@ -1,4 +1,4 @@
-"""All rules at once: whatever is done in whatever order, every index agrees, and in the end every job has run."""
+"""All rules at once: after any operations in any order, all indexes agree, and in the end every job has run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def options(pick: random.Random) -> dict[str, Any]:
 
 
 class Mixture:
-    """A queue, two workers, an operator and a scheduler, who do what chance says."""
+    """A queue, two workers, an operator and a scheduler, which act at random."""
 
     def __init__(self, engine: Engine, pick: random.Random) -> None:
         self.engine, self.pick = engine, pick
@@ -163,14 +163,14 @@ class Mixture:
         try:
             self.engine.repeat(every, group, ttl=pick.choice([None, 1]))
         except ConfigurationError as error:
-            if "still ticks" not in str(error):  # as when its limit is reached already
+            if "still ticks" not in str(error):  # the limit may already be reached
                 raise
 
     def tick(self) -> None:
         self.engine.tick(self.pick.choice([None, self.engine.now]))
 
     def drain(self) -> None:
-        """Undo what holds jobs back, and let the workers work."""
+        """Undo everything that keeps jobs waiting, and let the workers run them all."""
         engine = self.engine
         engine.resume()
         for group in GROUPS:
@@ -211,4 +211,4 @@ def test_nothing_of_an_obliterated_queue_is_left_whatever_its_rules_were(make_en
     for _ in range(60):
         mixture.step()
     engine.run_now(engine.operations.obliterate())
-    assert list(engine.client.scan_iter()) == [registry_key("groupmq").encode()], "which scripts do not touch"
+    assert list(engine.client.scan_iter()) == [registry_key("groupmq").encode()], "scripts do not touch the list"

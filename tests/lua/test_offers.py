@@ -26,7 +26,7 @@ def test_a_single_job_is_granted_to_the_worker_that_offers_a_slot(engine: Engine
     engine.offer_slot(lease_ms=5_000)
     engine.woken()
     engine.add("a", data={"n": 1})
-    assert not engine.woken(), "nobody has to ask for it"
+    assert not engine.woken(), "the job is granted, so no worker has to ask for it"
     found = engine.pop_grant()
     assert found is not None
     assert (found.now, found.lease_ms, found.job.id) == (T0, 5_000, "a")
@@ -103,7 +103,7 @@ def test_an_offer_ends_when_another_job_becomes_ready(engine: Engine) -> None:
     engine.offer_slot()
     engine.add("a", "b", group="g1")
     engine.add("c", group="g2")
-    assert engine.state("c") == "waiting", "others came first"
+    assert engine.state("c") == "waiting", "jobs that were added earlier start first"
     assert engine.run_all() == ["a", "b", "c"]
 
 
@@ -124,7 +124,7 @@ def test_a_grant_that_did_not_arrive_is_in_the_answer_to_the_next_call(engine: E
     [job] = answer.jobs
     assert (job.id, answer.again, answer.now, answer.wait_ms) == ("a", True, T0, 0)
     assert found is None or found.job.fence == job.fence
-    assert engine.pop_grant() is None, "it does not come a second time"
+    assert engine.pop_grant() is None, "the grant is delivered only once"
     assert engine.look().active == {"a": T0 + 1_000 + LEASE}, "the worker counts its lease from this call"
     assert engine.complete(job) == [1]
 
@@ -156,7 +156,7 @@ def test_another_worker_gets_a_job_that_nobody_has_popped(engine: Engine) -> Non
     assert (answer.jobs, answer.wait_ms) == ([], 100), "the worker may not wait for it yet"
     engine.pass_time(100)
     answer = engine.advance(take=1, worker="other", requester="other:0")
-    assert (answer.jobs, answer.wait_ms) == ([], 0), "it is to ask again at once"
+    assert (answer.jobs, answer.wait_ms) == ([], 0), "it must ask again at once"
     [job] = engine.take(1, worker="other", requester="other:0")
     assert (job.id, job.stored.attempts) == ("a", 0)
     assert engine.pop_grant("killed") is None
@@ -169,7 +169,7 @@ def test_another_worker_does_not_get_a_job_that_was_popped(engine: Engine, grant
 
 @pytest.mark.parametrize("popped", [True, False])
 def test_the_lease_of_a_grant_expires(engine: Engine, popped: bool) -> None:
-    """A job that nobody has popped has not run, so that uses no attempt."""
+    """A job that no worker has popped has not run, so its expired lease uses no attempt."""
     engine.offer_slot()
     engine.add("a")
     if popped:
@@ -200,7 +200,7 @@ def test_a_worker_that_others_forget_gives_back_only_what_nobody_popped(engine: 
     engine.add("b")
     engine.pop_grant("v")
     engine.call(commands.leave(["v"], ["v:0"], now=engine.now))
-    assert engine.state("b") == "active", "it may run"
+    assert engine.state("b") == "active", "the worker may have begun it"
 
 
 def test_a_worker_whose_loop_is_blocked_gives_back_what_the_loop_has_not_received(
@@ -213,7 +213,7 @@ def test_a_worker_whose_loop_is_blocked_gives_back_what_the_loop_has_not_receive
     engine.offer_slot()
     assert engine.call(commands.beat("w", None, LEASE, [], engine.now, refuses=beat.void)).void
     engine.add("b")
-    assert engine.state("b") == "waiting", "it offers no slot"
+    assert engine.state("b") == "waiting", "a worker whose loop is blocked offers no slot"
 
 
 def test_a_worker_whose_loop_is_blocked_keeps_what_the_loop_has_received(engine: Engine, granted: Granted) -> None:
@@ -238,7 +238,7 @@ def test_an_obliterated_queue_leaves_no_grant(engine: Engine) -> None:
 
 
 def test_an_offer_ends_when_the_settings_change(engine: Engine) -> None:
-    """The job would be leased for as long as the settings said before."""
+    """Otherwise the job would be leased for the time of the old settings."""
     engine.offer_slot()
     engine.connection.reconfigure({"job_timeout": 1})
     engine.add("a")

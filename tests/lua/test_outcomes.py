@@ -1,4 +1,4 @@
-"""Reports of runs that ended: completed, retried, failed, given back; and that a stale fence can do nothing."""
+"""Reports of ended runs: completed, retried, failed, given back. A report with a stale fence changes nothing."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_given_back_and_taken_in_one_call_it_has_a_new_fence(engine: Engine) -> 
 
 
 def superseded(engine: Engine, how: str) -> Taken:
-    """A run whose lease was lost in this way, with its group in the hands of another."""
+    """A run whose lease was lost in this way, while another worker runs a job of its group."""
     engine.add("a", "b")
     old = engine.take_one()
     if how == "expired":

@@ -1,4 +1,4 @@
-"""Functions of queues with partitions: entries that say where a job is, and numbers made of those of others."""
+"""Functions of queues with partitions: entries that tell where a job is, and partitions that are made of others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def look(engine: Engine) -> StoredQueue:
 
 
 def test_a_new_partition_has_a_revision_that_nobody_knows(engine: Engine) -> None:
-    """Until the process that made it has asked the queue whether it still has this partition."""
+    """So all calls to it are refused until its creator has asked the queue whether it still has this partition."""
     look(engine)
     engine.client.flushall()
     queue = of_queue("5", group_concurrency=2)
@@ -51,18 +51,18 @@ def test_a_partition_gets_the_settings_of_its_queue_if_it_is_as_it_was_read(
     read, queue = look(engine), of_queue("7", **options)
     updated = engine.call(commands.open_partition("q", queue, read))
     assert updated == look(engine) == queue._replace(schema=commands.SCHEMA)
-    # Another has read it before that, and comes late with what is older or newer.
+    # Other processes read the partition before that, and come late with older or newer settings.
     for revision in ("6", "8"):
         assert engine.call(commands.open_partition("q", of_queue(revision), read)) == updated
         assert look(engine) == updated
-    # The queue was thrown back by a failover: what it says counts, whichever number is larger.
+    # The queue lost its last change in a failover: its settings count, even if their revision is smaller.
     back = of_queue("3")
     assert engine.call(commands.open_partition("q", back, updated)) == back._replace(schema=commands.SCHEMA)
 
 
 @pytest.mark.parametrize("schema", [None, commands.MOVING])
 def test_a_partition_that_is_gone_or_being_moved_gets_nothing(engine: Engine, schema: str | None) -> None:
-    """Its jobs are elsewhere: if it were made here, no worker would look for its jobs."""
+    """Its jobs are elsewhere. If it were created here, no worker would take the jobs that are added to it."""
     read = look(engine)
     if schema is None:
         engine.client.flushall()
@@ -79,7 +79,7 @@ def numbers(engine: Engine) -> Any:
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_numbers_go_on_from_the_highest(make_engine: MakeEngine, order: tuple[int, int]) -> None:
-    """Else an arrival or a fence would be given twice."""
+    """Otherwise an arrival or a fence would be given twice."""
     small, large, made = make_engine(), make_engine(), make_engine()
     small.add("a", "b", "c")
     small.call(commands.switch(paused=True))
@@ -94,7 +94,7 @@ def test_numbers_go_on_from_the_highest(make_engine: MakeEngine, order: tuple[in
 
 
 def test_a_partition_made_of_others_has_the_settings_of_the_queue(make_engine: MakeEngine) -> None:
-    """Not those of a partition that missed the last change."""
+    """A partition that missed the last change must not bring back its older settings."""
     old, made = make_engine(group_concurrency=5, fairness="round-robin"), make_engine(fairness="round-robin")
     look(old)
     queue = of_queue("12", group_concurrency=2)

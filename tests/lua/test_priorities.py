@@ -1,6 +1,6 @@
-"""Priorities are exact: all of 0 before any of 1, arrivals in their order, whatever the clock says.
+"""Priorities are exact at any time: all jobs of priority 0 before any of 1, and each priority in order of arrival.
 
-The classic score of one sorted set, `priority * 1e12 + milliseconds`, is not: the clock has outgrown 1e12.
+The usual score of a single sorted set, `priority * 1e12 + milliseconds`, is not exact: the clock has outgrown 1e12.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def make(make_engine: MakeEngine, kind: str) -> Engine:
 
 
 def add_all(engine: Engine, jobs: list[tuple[int, int]], group: str | None = None) -> None:
-    """Jobs, (priority, arrival), in one millisecond."""
+    """Add jobs, each given as (priority, arrival), in one millisecond."""
     drafts = [draft(engine.options, None, group_id=group, job_id=f"{p}-{i}", priority=p) for p, i in jobs]
     for at in range(0, len(drafts), commands.CHUNK):
         engine.call(commands.add(drafts[at : at + commands.CHUNK], engine.now))

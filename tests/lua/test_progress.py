@@ -1,4 +1,4 @@
-"""What handlers say while they run: stored under their fence alone, bounded, and gone with the job."""
+"""Progress and log lines of handlers: accepted only under the fence of the run, bounded, and deleted with the job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rate limits: in no window of their length do more jobs start than they allow, and never fewer than they could."""
+"""Rate limits: no window of their length has more starts than they allow, and no start is later than necessary."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ PER = 10 * SECOND
 
 @pytest.fixture
 def queue(make_engine: MakeEngine) -> Engine:
-    """Three starts in any ten seconds, of the whole queue."""
+    """An engine whose queue allows three starts in any ten seconds."""
     return make_engine(rate_limit=RateLimit(3, 10))
 
 
 @pytest.fixture
 def groups(make_engine: MakeEngine) -> Engine:
-    """Three starts in any ten seconds, of each group."""
+    """An engine that allows each group three starts in any ten seconds."""
     return make_engine(group_rate_limit=RateLimit(3, 10))
 
 

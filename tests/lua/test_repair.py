@@ -1,4 +1,4 @@
-"""repair: every kind of damage that hands or evictions can do is found, named and mended; a healthy queue has none."""
+"""repair: damage by manual changes or evictions is found, named and mended. In a healthy queue it finds nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support import meta
 
 
 def build(engine: Engine) -> None:
-    """Something everywhere: g waits, h runs, p is in its back-off, d is delayed; and two finished jobs."""
+    """Store something in every key: g waits, h runs, p is in its back-off, d is delayed, and two jobs are finished."""
     engine.now = None
     engine.add("done", group="x")
     engine.complete(engine.take_one(), result=b"1")
@@ -42,7 +42,7 @@ def member(engine: Engine, group: str, job_id: str) -> bytes:
 
 
 def stale_group_value(engine: Engine) -> None:
-    """What `groups` said of h while h1 ran, written back after it ended."""
+    """Restore the value that group h had in `groups` while h1 ran, after h1 has ended."""
     raw = engine.client.hget(engine.key("groups"), "h")
     engine.remove("h1")
     engine.advance(*(commands.ended("h1", fence) for fence in engine.look().stopping))

@@ -99,7 +99,7 @@ PLACES: dict[str, Damage] = {
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("rules", RULES)
 def test_places_are_mended_under_every_rule(make_engine: MakeEngine, rules: str, place: str) -> None:
-    """What a lost window or rest said is lost with it; that every group stands where its contents put it is not."""
+    """A lost window or rest cannot be restored, but each group is put where its contents say that it belongs."""
     engine = make_engine(**RULES[rules])
     for i in range(4):
         engine.add(f"g{i}", f"h{i}", group=f"group{i}", priority=i % 2)

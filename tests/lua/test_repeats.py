@@ -1,4 +1,4 @@
-"""Repeating jobs: one occurrence a tick, with any number of schedulers, within its bounds and like any other job."""
+"""Repeating jobs: one occurrence per tick with any number of schedulers, within bounds, and like any other job."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_more_repeats_than_a_call_reads_are_run_by_one_look(engine: Engine) -> N
 
 
 def interleaved(engine: Engine, n: int) -> list[DutyReport]:
-    """Looks of `n` schedulers, step by step side by side, so that each reads before any writes."""
+    """Run `n` schedulers side by side, step by step, so that each of them reads before any of them writes."""
     looks: list[Steps[DutyReport]] = [Scheduler(asked, T0).run_once() for _ in range(n)]
     calls = {i: look.send(None) for i, look in enumerate(looks)}
     done: dict[int, DutyReport] = {}
@@ -201,7 +201,7 @@ def test_a_repeat_that_will_never_tick_is_refused_and_nothing_is_written(engine:
     assert engine.digest() == before
 
 
-# Beside everything else
+# Together with other features
 
 
 def test_a_repeat_that_cannot_be_read_here_does_not_stop_the_others(engine: Engine) -> None:

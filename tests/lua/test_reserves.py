@@ -16,7 +16,8 @@ from tests.lua.engine import LEASE, SECOND, T0, Engine
 
 pytestmark = pytest.mark.usefixtures("nothing_to_mend")
 PAUSE, IDLE = 100, 5000
-"""Milliseconds without reserves after a worker had to ask; and for which a worker that found nothing counts as idle."""
+"""Milliseconds without new reserves after some were asked back, and for which a worker that found nothing counts as
+idle."""
 
 
 def ids(taken: Sequence[Taken]) -> list[str]:
@@ -24,13 +25,13 @@ def ids(taken: Sequence[Taken]) -> list[str]:
 
 
 def add_each(engine: Engine, names: str, **options: Any) -> None:
-    """Each to a group of its own."""
+    """Add each of these jobs to its own group."""
     for name in names:
         engine.add(name, group=name, **options)
 
 
 def asked_for(engine: Engine, worker: str) -> bool:
-    """Whether the worker has mail; takes it away."""
+    """Whether the worker had mail. Deletes it."""
     return bool(engine.client.delete(f"{engine.keys.base}mail:{worker}"))
 
 
@@ -90,7 +91,7 @@ def test_nothing_is_reserved_past_a_job_that_may_not_be(engine: Engine, options:
     engine.add("c", group="c", **options)
     add_each(engine, "d")
     assert ids(engine.take(1, fill=4)) == ["a", "b"]
-    assert ids(engine.take(1, fill=4)) == ["c", "d"], "as a head it starts at once"
+    assert ids(engine.take(1, fill=4)) == ["c", "d"], "a head that starts at once need not be fit for a reserve"
 
 
 def test_the_same_without_groups(engine: Engine) -> None:
@@ -149,7 +150,7 @@ def test_large_jobs_are_reserved_as_far_as_they_have_room(engine: Engine) -> Non
     add_each(engine, "abcd", data="x" * 500_000)
     answer = engine.advance(take=1, fill=4)
     assert (ids(answer.jobs), engine.look().ahead) == (["a", "b"], {"b"})
-    assert answer.wait_ms != 0, "there is no hurry"
+    assert answer.wait_ms != 0, "the worker need not ask again at once"
 
 
 def test_a_request_that_is_sent_again_gets_the_same_rows(engine: Engine) -> None:
@@ -190,7 +191,7 @@ def test_a_take_of_a_reserve_wakes_a_worker(engine: Engine) -> None:
     add_each(engine, "ab")
     engine.woken()
     engine.take(1)
-    assert engine.woken(), "one is left"
+    assert engine.woken(), "another job is ready"
     engine.take(0, fill=1)
     assert engine.woken()
     assert engine.take(0, fill=1) == []
@@ -203,12 +204,12 @@ def test_a_worker_that_finds_nothing_asks_the_one_that_has_a_reserve(engine: Eng
     add_each(engine, "abc")
     taken = engine.take(1, fill=3)
     engine.take(0, worker="v", requester="v:0")
-    assert not asked_for(engine, "w"), "it has no free slot"
+    assert not asked_for(engine, "w"), "the worker v has no free slot"
     assert engine.take(1, worker="v", requester="v:0") == []
     assert (asked_for(engine, "w"), asked_for(engine, "v"), asked_for(engine, "other")) == (True, False, False)
     assert engine.heartbeat().wanted == taken[-1].fence == engine.advance().wanted
     engine.take(1, worker="v", requester="v:0")
-    assert not asked_for(engine, "w"), "it has been asked"
+    assert not asked_for(engine, "w"), "it has been asked already"
 
 
 def test_a_worker_does_not_ask_itself(engine: Engine) -> None:
@@ -238,7 +239,7 @@ def test_a_worker_that_found_nothing_keeps_others_from_taking_a_reserve_until_it
     assert engine.take(1, worker="v", requester="v:0") == []
     add_each(engine, "abcdef")
     assert ids(engine.take(1, fill=3)) == ["a"]
-    assert ids(engine.take(1, fill=3, worker="v", requester="v:0")) == ["b", "c", "d"], "it is not idle by its own word"
+    assert ids(engine.take(1, fill=3, worker="v", requester="v:0")) == ["b", "c", "d"], "its own idleness is no reason"
     assert ids(engine.take(0, fill=3)) == ["e", "f"]
 
 

@@ -1,4 +1,4 @@
-"""Finished jobs: the newest are kept, by number at every moment and by age when asked; nothing else remains."""
+"""Finished jobs: each call keeps the newest by number, `clean` removes them by age, and nothing of them remains."""
 
 from __future__ import annotations
 

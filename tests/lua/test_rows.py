@@ -1,4 +1,4 @@
-"""Rows: jobs of a group that are taken together. In order, and they hold their group until the last has ended."""
+"""Rows: jobs of a group that are taken together, in order. They hold their group until the last one has ended."""
 
 from __future__ import annotations
 

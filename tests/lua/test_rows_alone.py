@@ -28,7 +28,7 @@ def test_a_row_ends_before_a_less_urgent_job(engine: Engine) -> None:
 
 
 def test_a_row_ends_before_a_job_that_must_not_wait(engine: Engine) -> None:
-    """As a head it starts at once, and then others may follow it."""
+    """It starts at once as the head of the next row, in which other jobs may follow it."""
     engine.add("a", "b")
     engine.add("c", ttl=60)
     engine.add("d")
@@ -36,7 +36,7 @@ def test_a_row_ends_before_a_job_that_must_not_wait(engine: Engine) -> None:
 
 
 def test_a_job_that_may_run_only_once_is_alone(engine: Engine) -> None:
-    """It must not run again behind others, nor may the report of its end wait for them."""
+    """Prefetched, it could run twice if its worker died. Its outcome must not wait for other jobs either."""
     engine.add("a", "b")
     engine.add("c", max_attempts=1)
     engine.add("d", "e")

@@ -1,4 +1,4 @@
-"""What a worker says of a row it has: that one of it has begun; and a row whose request is sent again."""
+"""A worker reports that a job of its row has begun; and a request that brought a row is resent."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_one_that_has_begun_is_like_any_that_runs(engine: Engine) -> None:
     engine.pass_time(SECOND)
     assert engine.complete(b) == [1]
     stored = engine.view("b").stored
-    # When it was taken: before it says anything, and never after.
+    # The start is when the row was taken, not when the server learned that the job had begun.
     assert (stored.attempts, stored.started, stored.finished) == (1, T0, T0 + 3 * SECOND)
     assert engine.complete(c) == [1]
 
@@ -108,7 +108,7 @@ def test_one_may_begin_and_end_in_one_call(engine: Engine, end: str) -> None:
 
 
 def test_one_that_completes_need_not_have_begun(engine: Engine) -> None:
-    """Completions count first: that it has begun comes too late, and nothing is lost."""
+    """Completions are applied first. The report that the job has begun then comes too late, and nothing is lost."""
     engine.add(*"abc")
     _, b, _ = engine.take_row()
     assert engine.advance(commands.begun("b", b.fence), commands.completed("b", b.fence, b"1")).accepted == [0, 1]
@@ -133,7 +133,7 @@ def test_a_handler_may_say_something_before_it_is_known_to_have_begun(engine: En
     assert engine.look().ahead == {"b", "c"}
 
 
-# Sent again
+# Resent
 
 
 def test_a_row_sent_again_is_answered_the_same(engine: Engine) -> None:
@@ -160,7 +160,8 @@ def test_a_row_sent_again_in_a_call_that_ended_another_is_taken_once(engine: Eng
 
 
 def sent_again(engine: Engine, change: Callable[[], object]) -> tuple[list[str], Sequence[int]]:
-    """The ids and rows of an answer that is asked for again, after something has happened: x, a and b and c, y."""
+    """Take x, the row a, b, c, and y; then make a change and resend the request. Returns the ids and rows of the second
+    answer."""
     engine.add("x", group="x")
     engine.add(*"abcd")
     engine.add("y", group="y")

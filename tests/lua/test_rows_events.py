@@ -17,18 +17,18 @@ Heard = list[tuple[str, str | None]]
 
 @pytest.fixture
 def row(engine: Engine) -> list[Taken]:
-    """a, b and c; d is left."""
+    """The row a, b, c; d still waits behind it."""
     engine.add(*"abcd")
     return engine.take_row(worker="w7")
 
 
 def told(engine: Engine, *names: str) -> list[tuple[Any, ...]]:
-    """These fields of what the last call said."""
+    """These fields of each event of the last call that published any."""
     return [tuple(getattr(event, name) for name in names) for event in engine.last_events()]
 
 
 def news(engine: Engine, action: Callable[[], object]) -> Heard:
-    """The events that it causes."""
+    """The events that the action causes."""
     before = len(engine.heard())
     action()
     return engine.heard()[before:]

@@ -1,4 +1,4 @@
-"""Rows of large jobs: what is taken ahead must not fill the memory of the server or of the worker."""
+"""Rows of large jobs: prefetched jobs must not fill the memory of the server or of the worker."""
 
 from __future__ import annotations
 

@@ -24,9 +24,9 @@ OUTCOMES: dict[str, Callable[[Engine, Taken], list[int]]] = {
 }
 
 ASKED = 100
-"""ms; as in lua/transitions/release.lua."""
+"""Milliseconds for which a job that was given back for an operator is not taken, as in lua/transitions/release.lua."""
 
-# What an operator does to one job, and what the answer says of it: 1 done, 0 refused, 2 not settled yet.
+# Operations on one job. They return the status in the answer: 1 done, 0 refused, 2 not settled yet.
 OPERATIONS: dict[str, Callable[[Engine, str], int]] = {
     "remove": lambda engine, job_id: engine.remove(job_id)[0],
     "fail": lambda engine, job_id: engine.fail(job_id).status,
@@ -74,7 +74,7 @@ def test_a_prefetched_job_that_is_given_back_is_acted_on_like_any_that_waits(
     assert OPERATIONS[operation](engine, "b") == DONE_WAITING[operation]
     engine.complete(row[0])
     runs = operation in ("update", "promote", "recall")
-    assert engine.run_rows() == [], "nobody takes it again before the operator has come back"
+    assert engine.run_rows() == [], "no worker takes it before the operator has tried again"
     engine.pass_time(ASKED)
     assert [one for row in engine.run_rows() for one in row] == (["b", "c", "d"] if runs else ["c", "d"])
 

@@ -1,4 +1,4 @@
-"""Searching: what a filter means, and pages that go on where the last one ended."""
+"""Searching: the meaning of filters, and pages that continue where the last one ended."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def test_each_part_of_a_filter_says_which_jobs_are_meant(engine: Engine) -> None
         (JobFilter(state="waiting"), []),
     ):
         assert found(engine, wanted) == expected, f"{wanted}"
-        assert found(engine, wanted, limit=1) == expected, f"{wanted}, a job a page"
-        assert found(engine, wanted, scan=1) == expected, f"{wanted}, one looked at a page"
+        assert found(engine, wanted, limit=1) == expected, f"{wanted}, one job per page"
+        assert found(engine, wanted, scan=1) == expected, f"{wanted}, one job read per page"
 
 
 @pytest.mark.parametrize("state", ["waiting", "delayed", "active", "completed", "failed"])

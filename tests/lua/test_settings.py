@@ -1,4 +1,4 @@
-"""The settings that are stored with a queue: who writes them, who may replace them, and calls that do not know them."""
+"""The settings that are stored with a queue: which calls write or replace them, and calls with an outdated revision."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_queue_of_a_release_that_stored_less_gets_the_rest_once(engine: Engine
     before = look(engine)
     assert (before.handling, before.revision) == ("", b"")
     stored = engine.call(commands.open_queue(replace(THREE_AT_ONCE, max_attempts=7)))
-    assert stored.config == engine.options.shared, "what the scripts act on stays"
+    assert stored.config == engine.options.shared, "the settings that the scripts act on stay"
     assert QueueSettings.of(stored).max_attempts == 7
     assert engine.call(commands.open_queue(engine.options)) == stored == look(engine)
 
@@ -121,7 +121,7 @@ def test_a_client_that_is_refused_reads_the_settings_and_calls_again(engine: Eng
 
 
 def test_a_call_that_took_effect_before_a_change_is_answered_as_it_was(engine: Engine) -> None:
-    """Its answer was lost; sent again it is refused by its old revision first, and by the new one it is recognised."""
+    """Its answer was lost. Resent with the old revision it is refused; with the new revision it is recognised."""
     engine.add("a")
     call = commands.remove(["a"])
     old = look(engine).revision

@@ -1,7 +1,7 @@
-"""What a small call costs the server: the commands it makes, stated one by one, and what it costs beside them.
+"""What a small call costs the server: the number of its commands, and the time that it takes beside them.
 
-Most queues have no backlog: jobs come one at a time, so these calls are nearly all there is. A change that makes one of
-them cheaper states the new number here; one that makes it dearer has to have a reason.
+Most queues have no backlog: jobs come one at a time, and these calls are nearly the whole load. A change that makes one
+of them cheaper states the new number here. A change that makes one more expensive needs a reason.
 """
 
 from __future__ import annotations
@@ -28,24 +28,25 @@ STATED = {
     "read nothing": 1,
     "write nothing": 2,
 }
-"""Commands that a call makes in a queue without a backlog; neither the call itself nor TIME, which tests never ask."""
+"""Commands that a call makes in a queue without a backlog, not counting the call itself. TIME is not among them, since
+tests send the time."""
 
 WITH_AN_OFFER = {"add": 13, "complete and take where nothing waits": 17}
-"""The same for the life of a job whose worker was idle and had offered a slot: these two calls are all there is."""
+"""The same for a job whose worker was idle and had offered a slot: its whole life is these two calls."""
 
 BLOCKS, CALLS = 25, 20
 CLOSURES = "local made = {} for i = 1, 200 do made[i] = function() return i end end return #made"
 """A script that makes as many closures as our library has functions, and does nothing with them."""
 MOST = {"evalsha": 12.0, "fcall": 2.0}
-"""What an empty call may cost beside its commands, as a multiple of that script.
+"""The most time that an empty call may take beside its commands, as a multiple of the time of that script.
 
-By EVALSHA every call defines the whole library first. A function finds it defined; what is left is the beginning and
-the end of the call.
+With EVALSHA every call first defines the whole library. For a function it is already defined, which leaves only the
+beginning and the end of the call.
 """
 
 
 class Meter:
-    """Reads the server's own accounts of one action."""
+    """Reads the server's own statistics of one action."""
 
     def __init__(self, engine: Engine) -> None:
         self._client = engine.client
@@ -72,7 +73,7 @@ class Meter:
 
 
 def small_calls(engine: Engine, job: str = "job") -> dict[str, Callable[[], Any]]:
-    """Each is made once in this order; together they are the life of a few jobs in a queue without a backlog."""
+    """The calls, to be made once each in this order: the lives of a few jobs in a queue without a backlog."""
     taken: list[commands.Taken] = []
 
     def completed() -> commands.Outcome:
@@ -94,7 +95,7 @@ def small_calls(engine: Engine, job: str = "job") -> dict[str, Callable[[], Any]
 
 def test_small_calls_make_as_many_commands_as_stated(engine: Engine) -> None:
     for action in small_calls(engine, "first").values():
-        action()  # the scripts are loaded, the queue is open
+        action()  # load the scripts and open the queue
     engine.pass_time(1)
     meter = Meter(engine)
     found = {name: meter.commands(action) for name, action in small_calls(engine).items()}
@@ -106,7 +107,7 @@ def test_the_life_of_a_lone_job_is_two_calls_while_a_worker_offers_a_slot(engine
         action()
     engine.offer_slot()
     meter, found = Meter(engine), {}
-    for group in ("g", "h"):  # twice: what comes first may cost more
+    for group in ("g", "h"):  # twice, since the first time may cost more
         engine.pass_time(1)
         found["add"] = meter.commands(lambda group=group: engine.add("job", group=group))  # type: ignore[misc]
         granted = engine.pop_grant()
@@ -123,9 +124,9 @@ def test_the_life_of_a_lone_job_is_two_calls_while_a_worker_offers_a_slot(engine
 
 @pytest.mark.parametrize("empty", ["read nothing", "write nothing"])
 def test_an_empty_call_costs_little_beside_its_commands(engine: Engine, empty: str) -> None:
-    """By the server's own clock, against a script in the same run: the least of many blocks that alternate.
+    """Compare it with a script in the same run, in alternating blocks, by the server's own measurement.
 
-    What disturbs a block only ever makes it slower, so the least of them is steady on a busy machine too.
+    A disturbance can only make a block slower, so the fastest block is steady even on a busy machine.
     """
     meter = Meter(engine)
     action = small_calls(engine)[empty]

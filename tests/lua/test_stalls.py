@@ -41,7 +41,7 @@ def test_a_reservation_takes_expired_leases_back_on_its_way(engine: Engine) -> N
 
 
 def test_a_reservation_that_is_sent_again_names_the_same_stalled_jobs(engine: Engine) -> None:
-    """The worker that lost the first answer is the only one that can log them."""
+    """No other worker learns of these stalls, so without the second answer they would not be logged."""
     engine.add("a")
     engine.take_one()
     engine.pass_time(LEASE)

@@ -1,4 +1,4 @@
-"""The survey of a monitor: which groups, runs and failures it tells, and that it reads no more than it says."""
+"""The survey for a monitor: the groups, runs and failures that it reports, and the bounds of what it reads."""
 
 from __future__ import annotations
 

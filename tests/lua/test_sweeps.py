@@ -1,4 +1,4 @@
-"""What has expired is deleted, however much of it there is: a call deletes some and says if there is more."""
+"""Expired entries are deleted, however many there are: a call deletes some and reports whether there are more."""
 
 from __future__ import annotations
 

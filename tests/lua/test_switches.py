@@ -1,4 +1,4 @@
-"""Pausing and resuming, of a queue and of a group, and the limit of one group."""
+"""Pausing and resuming a queue or a group, and the limit of a single group."""
 
 from __future__ import annotations
 

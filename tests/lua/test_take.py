@@ -1,4 +1,4 @@
-"""Taking: which groups, in which order, and how many at once."""
+"""Taking jobs: from which groups, in which order, and how many at once."""
 
 from __future__ import annotations
 

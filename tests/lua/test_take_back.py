@@ -41,7 +41,7 @@ def test_only_the_lease_that_was_named_ends(engine: Engine) -> None:
     engine.stall()
     new = engine.take_one(worker="other", requester="other:0")
     assert take_back(engine, old) == []
-    assert take_back(engine, new) == []  # it is of another worker
+    assert take_back(engine, new) == []  # another worker holds this lease
     assert engine.complete(new) == [1]
 
 

@@ -22,7 +22,7 @@ UNIQUE = 3600
 
 @pytest.fixture
 def forgetful(make_engine: MakeEngine) -> Engine:
-    """Keeps no finished job."""
+    """An engine that keeps no finished job."""
     return make_engine(kept=0)
 
 

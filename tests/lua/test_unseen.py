@@ -1,4 +1,4 @@
-"""The worker's event loop is blocked and has not seen the answer to a call: its heartbeat has the jobs taken back."""
+"""If a worker's event loop is blocked and has not seen an answer, its heartbeat lets the server take the jobs back."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_nothing_waits(engine: Engine) -> None:
     assert waits(engine)[1:4] == (None, None, None)
     engine.add("a")
     engine.take_one()
-    assert waits(engine)[1:4] == (None, None, None), "a job that runs alone in its group holds nobody"
+    assert waits(engine)[1:4] == (None, None, None), "a job that runs alone in its group holds no other job"
 
 
 def test_the_job_that_could_start_and_has_waited_longest(engine: Engine) -> None:

@@ -13,18 +13,18 @@ from tests.lua.engine import LEASE, SECOND, T0, Engine
 
 @pytest.fixture
 def timed(make_engine: MakeEngine) -> Engine:
-    """A job waits until 10 s after its order."""
+    """A queue in which a job waits until 10 s after its order."""
     return make_engine(ordering=Ordering.event_time(10))
 
 
 @pytest.fixture
 def patient(make_engine: MakeEngine) -> Engine:
-    """A group waits 10 s for late arrivals, 25 s at most."""
+    """A queue in which a group waits 10 s for late arrivals, 25 s at most."""
     return make_engine(ordering=Ordering.arrival(10, max_wait=25))
 
 
 def started(engine: Engine, n: int = 5) -> list[str]:
-    """Ids that start now; all of them end at once."""
+    """Run the jobs that may start now. Returns their ids."""
     return engine.run_all(n)
 
 
@@ -173,7 +173,7 @@ def test_once_the_window_has_closed_late_jobs_wait_for_nobody(patient: Engine) -
 
 
 def test_an_arrival_after_the_window_closed_unseen_does_not_open_it_again(patient: Engine) -> None:
-    """Not even up to max_wait: the first one has waited for its window."""
+    """The window of the first job is over, and `max_wait` does not prolong it."""
     patient.add("a")
     patient.pass_time(12 * SECOND)
     patient.add("b")

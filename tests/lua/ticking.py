@@ -17,12 +17,12 @@ def remove(engine: Engine, group: str | None, what: Any) -> bool:
 
 
 def ticks_run(engine: Engine) -> list[int]:
-    """The ticks of the occurrences that start now, from T0."""
+    """Run the occurrences that may start now. Returns their ticks, counted from T0."""
     return [int(job_id.rpartition(":")[2]) - T0 for job_id in engine.run_all(10)]
 
 
 def watch(engine: Engine, ms: int, step: int = SECOND) -> list[int]:
-    """A scheduler looks each `step` for a while; the ticks it ran."""
+    """Let `ms` pass, and run a scheduler and its jobs after each `step`. Returns the ticks that ran."""
     found: list[int] = []
     for _ in range(0, ms, step):
         engine.pass_time(step)

@@ -17,7 +17,7 @@ class Batches(Working):
     def _take_batches(
         self, request: Request, wait: int, now: int, batches: list[set[str]]
     ) -> tuple[list[Taken], set[int]]:
-        """The jobs taken, and times at which to ask again. Which jobs form a batch is appended to `batches`.
+        """Take batches. Returns the jobs, and times at which to ask again; appends the ids of each batch to `batches`.
 
         In contrast to rows, batches are promised: every job that may be in a batch is in it.
         """

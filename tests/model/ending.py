@@ -109,7 +109,7 @@ class Ending(Granting):
         return True
 
     def begin(self, job: Job) -> None:
-        """Its worker says that the handler was called."""
+        """The worker reports that the handler was called."""
         self._announce_begin(job)
         if job.lease and not job.lease.begun:
             job.lease = replace(job.lease, begun=True, ahead=False, reserved=False, recalled=False)
@@ -196,7 +196,7 @@ class Ending(Granting):
             self.uniques[job_id] = replace(taken, ends=now + taken.ms)
 
     def drop(self, job: Job, now: int) -> None:
-        """Keep an ended job no longer. The id of one that failed was kept with it beyond the time it stays taken."""
+        """Delete an ended job. The entry of a failed job's id is kept as long as the job, even if its time is over."""
         if job.state == "failed" and job.id in self.uniques and 0 < self.uniques[job.id].ends <= now:
             del self.uniques[job.id]
         del self.jobs[job.id]

@@ -130,7 +130,7 @@ class Granting(Arriving):
         return job if job is not None and job.lease is not None and job.lease.fence == grant.fence else None
 
     def is_unread(self, job: Job) -> bool:
-        """Whether a job was granted and nobody has received it."""
+        """Whether a job was granted that no worker has received yet."""
         grant = self.grant
         return grant is not None and job.lease is not None and grant.fence == job.lease.fence and not grant.read
 

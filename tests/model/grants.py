@@ -26,8 +26,8 @@ class Grants(Work):
     def an_idle_worker_offers_a_slot_and_a_job_comes(
         self, requester: tuple[str, str], item: draws.Item, lease_ms: int, reads: bool, again: bool
     ) -> None:
-        """The worker may receive the job, and may call before it has, perhaps woken by the marker of another job. Or it
-        leaves."""
+        """The worker may receive the job, may call before it has received it, perhaps woken by the marker of another
+        job, or may leave."""
         self.offer(requester, lease_ms)
         self.add([at_once(item)])
         if reads:

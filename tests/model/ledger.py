@@ -51,7 +51,7 @@ class Ledger:
     runs: list[int] = field(default_factory=list)
     """How long each run with an outcome took."""
     has_large: bool = False
-    """Whether the queue ever had a large job, as the server says."""
+    """Whether the queue ever had a large job, according to the server."""
     dropped: int = 0
     """Failed jobs that were deleted because more than `keep_failed` were kept."""
     failures: list[list[Any]] = field(default_factory=list)

@@ -177,11 +177,11 @@ class QueueMachine(Deciding):
         was = other.call(commands.look_at_queue(), patience=0)
         other.reconfigure({"max_attempts": 1 + QueueSettings.of(was).max_attempts})
         now = other.call(commands.look_at_queue(), patience=0)
-        assert now.revision not in (was.revision, known.revision), "nobody could tell that the settings have changed"
+        assert now.revision not in (was.revision, known.revision), "the change has no new revision"
         same(other.call(commands.open_queue(self.model.options, was), patience=0), now)
         same(other.call(commands.open_queue(self.model.options), patience=0), now)
         self.settings_of_a_partition(other, was)
-        assert refuses_old_settings(self.client, self.connection), "a call by old settings was carried out"
+        assert refuses_old_settings(self.client, self.connection), "a call with an old revision was carried out"
         self.calls += 1
         self.look()
         same(self.state(), before)

@@ -107,8 +107,8 @@ class Pair(RuleBasedStateMachine):
 
     def call(self, call: Call[T]) -> T:
         """Make a call, possibly with a fault: its answer is lost and it is resent "at once" or "later", or the first
-        request is "overtaken" by the second. In any case it takes effect once and gets the same answer. Those that are
-        resent "at once" were first sent too early: before another call that they follow."""
+        request is "overtaken" by the second. In any case it takes effect once and gets the same answer. A call that
+        is resent "at once" was first sent too early: before the call that it follows."""
         self.calls += 1
         self.model.entries.append(Entry(self.now))
         if call.script == "update":

@@ -25,7 +25,7 @@ class Lease:
     started: int
     worker: str
     cancelled: bool = False
-    """The run is to be stopped: its worker is notified, and the job does not run again."""
+    """A stop of the run was requested: its worker is notified, and the job does not run again."""
     recalled: bool = False
     """Its worker is asked to give it back, or to report that it has started."""
     begun: bool = True
@@ -146,7 +146,7 @@ class Answer:
     epoch: int
     rows: tuple[int, ...]
     wanted: int = 0
-    """The fence up to which reserves are to be given back because another worker is idle; 0 = none."""
+    """The fence up to which reserves must be given back because another worker is idle; 0 = none."""
     exact_ms: int = -1
     """`wait_ms` without the due times that this call itself has ended."""
     sooner: bool = False

@@ -37,7 +37,7 @@ class Reporting(Repeating):
         leases = [self.lease(which, fence, worker) for which, fence in held]
         self.take_mail(requester[0])
         refuses = self.received.get(requester[0], 0) if leases and lease_ms == draws.LEASES[0] else None
-        # With one lease to renew, its loop has not seen the last answer either, or a call that was not carried out yet.
+        # With one lease to renew, the worker also reports as unseen the last answer, or a call that never arrived.
         last = self.model.requesters.get(requester[1])
         unseen = (
             (requester[1], last.number + int(held[0][0] == 7))

@@ -74,7 +74,7 @@ class Work(Pair):
         same(answer, self.model.add(drafts, self.now, whole=whole))
         granted = self.look_for_a_grant(drafts, known)
         self.look()
-        # No worker sleeps longer than a lease, so the lease of a grant wakes nobody.
+        # No worker sleeps longer than a lease, so the lease of a grant need not wake a worker.
         if self.now < self.known_due() < known and not granted:
             assert self.any_marker(), "something is due earlier than before, but no marker wakes sleeping workers"
 

@@ -75,8 +75,8 @@ class Working(Ending):
     def due(
         self, now: int, *, promote: bool, unpark: bool, expire: bool
     ) -> tuple[int, list[Stalled], list[Expired], int, int]:
-        """Jobs promoted, leases taken back, jobs past their ttl, the wait if all duties were requested, and 1 if more
-        may have expired."""
+        """Handle due work. Returns the number of jobs promoted, leases taken back, jobs past their ttl, the wait if all
+        duties were requested, and 1 if more may have expired."""
         before = self.schedule(now)
         stalled = self.take_back(now) if expire else []
         expired = self.fail_unstarted(now) if expire else []
@@ -140,7 +140,7 @@ class Working(Ending):
         return True
 
     def report_progress(self, said: Sequence[Progress], now: int) -> list[int]:
-        """Progress and log lines of running handlers. They stay with the job over all attempts until it is deleted."""
+        """Store progress and log lines of running handlers. They stay with the job until it is deleted."""
         self.had_progress = True
         statuses = []
         for one in said:
@@ -170,7 +170,7 @@ class Working(Ending):
     # Taking
 
     def _take(self, request: Request, now: int, batches: list[set[str]]) -> tuple[list[Taken], set[int]]:
-        """The jobs taken, and times at which to ask again; `batches`: see `tests.model.batches`."""
+        """Take jobs. Returns them, and times at which to ask again; `batches`: see `tests.model.batches`."""
         if self.paused:
             return [], set()
         wanted, told = self._turn_allows(request, now)

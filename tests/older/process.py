@@ -32,12 +32,12 @@ async def attempt(name: str, operation: Callable[[], Awaitable[Any]]) -> None:
 
 
 async def nothing(job: Job) -> None:
-    """No job must reach this."""
+    """Report a job that has reached this handler; none must."""
     say(ran=job.id)
 
 
 async def try_all(url: str, name: str) -> None:
-    """Everything that an old process does to a queue, each with an object that is new, as after a start."""
+    """Try every operation of an old process on a queue, each with a new object, as after a start of the process."""
     operations: dict[str, Callable[[Queue], Awaitable[Any]]] = {
         "add": lambda queue: queue.add(1, group_id="g", job_id="of-the-old"),
         "add many": lambda queue: queue.add_many([{"data": n, "group_id": "g"} for n in range(3)]),

@@ -52,7 +52,7 @@ class OlderRelease:
             )
 
     def run(self, what: str, url: str, queue: str, *rest: str) -> list[dict[str, Any]]:
-        """The output of a process that ends."""
+        """Run a process to its end and return its output."""
         before = len(self.said())
         process = self.start(what, url, queue, *rest)
         process.communicate(timeout=60)
@@ -68,5 +68,5 @@ class OlderRelease:
         return [json.loads(line) for line in self.output.splitlines() if line.startswith("{")]
 
     def until(self, word: str, times: int = 1) -> None:
-        """Wait until it has said something with this word in it."""
-        wait_until(lambda: sum(word in json.dumps(one) for one in self.said()) >= times, f"it says {word}", 30)
+        """Wait until the processes have printed a line that contains this word, or that many of them."""
+        wait_until(lambda: sum(word in json.dumps(one) for one in self.said()) >= times, f"{word!r} is printed", 30)

@@ -38,7 +38,7 @@ def another(tmp_path: Path) -> OlderRelease:
 
 
 def stored(client: redis.Redis) -> dict[bytes, Any]:
-    """Every key of the server, whatever it holds."""
+    """A dump of every key of the server, whatever its type."""
     keys: Any = client.keys("*")
     return {key: client.dump(key) for key in keys}
 
@@ -50,7 +50,7 @@ def libraries(client: redis.Redis) -> set[str]:
 
 
 async def filled(queue: Queue) -> None:
-    """Jobs in every state, a paused group, a repeat."""
+    """Fill a queue with jobs in several states, a paused group and a repeating job."""
 
     async def handle(job: Job) -> None:
         if job.data == "fails":
@@ -68,8 +68,8 @@ async def filled(queue: Queue) -> None:
 async def test_an_older_process_refuses_a_queue_of_this_format_and_changes_nothing(
     older: OlderRelease, make_queue: MakeQueue, client: redis.Redis, url: str
 ) -> None:
-    """Also when it is given settings of its own, and when it is to remove the queue."""
-    client.function_flush()  # what other tests have loaded
+    """It refuses even with settings given to it, and even when asked to remove the queue."""
+    client.function_flush()  # libraries that other tests have loaded
     await filled(make_queue("orders"))
     before = stored(client)
     said = await asyncio.to_thread(older.run, "try", url, "orders")
@@ -78,14 +78,14 @@ async def test_an_older_process_refuses_a_queue_of_this_format_and_changes_nothi
         assert one.get("error") == "ConfigurationError", one
         assert one["text"].startswith(REFUSED.format(commands.SCHEMA, FORMAT)), one
     assert stored(client) == before
-    assert len(libraries(client)) == 2, "it has loaded its own library, and called it"
+    assert len(libraries(client)) == 2, "the older process has not loaded its own library"
     assert functions.library().name in libraries(client)
 
 
 async def test_this_release_refuses_a_queue_of_the_older_format_and_changes_nothing(
     older: OlderRelease, make_queue: MakeQueue, client: redis.Redis, url: str
 ) -> None:
-    """Its processes go on meanwhile; when they have removed the queue, it is made again."""
+    """Older processes still work on the queue. Once they have removed it, this release creates it again."""
     await asyncio.to_thread(older.run, "make", url, "orders", "6")
     before = stored(client)
     queue = make_queue("orders", max_attempts=2)
@@ -124,12 +124,12 @@ async def test_an_older_worker_that_runs_takes_nothing_of_a_queue_that_was_made_
     process = older.start("work", url, "orders")
     try:
         await asyncio.to_thread(older.until, "works")
-        await eventually(lambda: client.llen("log") == 6, "it has run what was there")
+        await eventually(lambda: client.llen("log") == 6, "it has run all jobs")
         await asyncio.to_thread(older.run, "obliterate", url, "orders")
         queue = make_queue("orders")
 
         async def made() -> bool:
-            """The old worker may be faster, and make it again in its own format; then it is removed once more."""
+            """Create the queue. If the old worker has created it first, in its own format, remove it and try again."""
             try:
                 await queue.add_many([{"data": n, "group_id": "g"} for n in range(20)])
             except ConfigurationError:
@@ -191,22 +191,22 @@ async def test_processes_of_two_releases_of_one_format_work_on_one_queue(
 async def test_what_is_refused_there_is_done_where_the_format_is_the_same(
     another: OlderRelease, make_queue: MakeQueue, url: str
 ) -> None:
-    """So the refusals above are about the format, and nothing else."""
+    """This proves that the refusals above are due to the format and nothing else."""
     await filled(make_queue("orders", max_attempts=2))
     said = await asyncio.to_thread(another.run, "try", url, "orders")
     assert [one["tried"] for one in said if "tried" in one][-2:] == ["obliterate", "open"]
     errors = {one["tried"]: one["error"] for one in said if "error" in one}
-    assert errors == {"open": "QueueNotFound"}, "it was obliterated before"
+    assert errors == {"open": "QueueNotFound"}, "the queue was obliterated just before"
 
 
 async def test_an_older_process_with_settings_of_its_own_is_refused_with_both_values(
     another: OlderRelease, make_queue: MakeQueue, url: str
 ) -> None:
-    """Where the format is the same: it is refused before it does anything, unless it says that they are to change."""
+    """With the same format it is refused before it does anything, except when it asks to change the settings."""
     queue = make_queue("orders", max_attempts=5)
     await queue.add(1, job_id="a", group_id="g")
     said = {one["tried"]: one for one in await asyncio.to_thread(another.run, "try", url, "orders") if "tried" in one}
     for what in ("add", "add many", "count", "work", "recover", "pause", "remove"):
         assert said[what]["error"] == "ConfigurationError"
         assert "max_attempts is 5 there and 2 here" in said[what]["text"]
-    assert "max_attempts=9" in said["reconfigure"]["answer"], "that is what it is for"
+    assert "max_attempts=9" in said["reconfigure"]["answer"], "reconfigure may change a setting"

@@ -16,7 +16,7 @@ Open = Callable[[], Queue]
 
 
 def points(answers: int, n: int) -> list[int]:
-    """After how many answers to kill: at the first steps, at the last ones, and in between."""
+    """The numbers of answers after which to kill: at the first steps, at the last ones, and in between."""
     return sorted({1, 3, *(1 + i * (answers - 2) // (n - 3) for i in range(1, n - 3)), answers - 2, answers - 1})
 
 

@@ -340,7 +340,7 @@ def test_the_blocking_client_does_the_same(url: str) -> None:
         added = queue.add(2, group_id="g")
         assert next(events).job_id == added.id
         closed = threading.Event()
-        # As the garbage collector does with a generator that nobody refers to, in whichever thread it runs.
+        # The garbage collector closes a generator without references in this way, in any thread.
         portal().call(events.close)  # type: ignore[attr-defined]
         portal().call(closed.set)
         assert closed.wait(10), "closing waits for nothing, not even in the loop that receives the events"

@@ -28,7 +28,7 @@ async def block(queue: Queue, *groups: str, behind: int = 1) -> None:
     for group_id in groups:
         await queue.add_many({"data": i, "group_id": group_id, "job_id": f"{group_id}-{i}"} for i in range(1 + behind))
         await queue.fail(f"{group_id}-0", "declined")
-        await eventually(lambda: moved_on(queue), "the next one is blocked later")
+        await eventually(lambda: moved_on(queue), "the server's clock has left the millisecond of the last block")
 
 
 async def moved_on(queue: Queue) -> bool:

@@ -86,7 +86,7 @@ async def test_one_that_is_killed_is_gone_on_with(
                 if pending is not None and pending.endswith(b"copy"):
                     with pytest.raises(ConfigurationError, match="is being repartitioned"):
                         await make_queue("q", **KEPT).add(1)
-                    with pytest.raises(ConfigurationError, match=f"from {partitions} to {to}; end that first"):
+                    with pytest.raises(ConfigurationError, match=f"from {partitions} to {to}; finish that first"):
                         await make_queue("q", **KEPT).repartition(7)
             await make_queue("q", **KEPT).repartition(to)
         else:

@@ -261,7 +261,7 @@ async def test_partitions_follow_a_queue_that_was_thrown_back(make_queue: MakeQu
 async def test_a_partition_that_was_flushed_is_made_again_with_the_settings_of_the_queue(
     make_queue: MakeQueue, url: str, client: redis.Redis
 ) -> None:
-    """Not with the options that only this process has."""
+    """The options that only this process was given are not stored in it."""
     await make_queue(NAME, partitions=P, **STORED).get_job_counts()
     for process in (
         make_queue(NAME, backoff=lambda attempt: 0.0),

@@ -37,7 +37,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--sample", type=float, default=5.0, help="seconds between two samples (default 5)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the jobs and of the changes of workers")
     parser.add_argument("--out", type=Path, default=Path("build/soak"), help="folder for the results")
-    parser.add_argument("--judge", type=Path, help="do not run, but judge the samples in this file")
+    parser.add_argument("--judge", type=Path, help="run nothing; judge the samples in this file")
     return parser.parse_args(given)
 
 
@@ -72,7 +72,7 @@ def main(given: list[str] | None = None) -> int:
 
 
 def run(args: argparse.Namespace, client: redis.Redis, url: str) -> tuple[list[Sample], list[str]]:
-    """The samples, and what was left unfinished. SIGINT and SIGTERM end a run early; it is still judged."""
+    """Run the load. Returns the samples, and descriptions of unfinished work. SIGINT and SIGTERM end it early."""
     over: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: over.append(number))

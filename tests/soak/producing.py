@@ -215,5 +215,5 @@ async def produce(settings: dict[str, Any]) -> None:
             task.cancel()
         for ended in await asyncio.gather(*others, return_exceptions=True):
             if not isinstance(ended, asyncio.CancelledError):
-                raise AssertionError("a part of the load ended before its time") from ended
+                raise AssertionError("a part of the load ended too early") from ended
         await producer.drain()

@@ -136,7 +136,7 @@ def test_a_log_above_its_bound_is_found() -> None:
 def test_mended_damage_and_leftovers_are_wrong() -> None:
     samples = steady()
     samples[-1]["jobs"]["mended"] = 2
-    assert judge(samples, left=["3 jobs are left"]).other == ["3 jobs are left", "repair mended 2 things"]
+    assert judge(samples, left=["3 jobs are left"]).other == ["3 jobs are left", "repair mended 2 defects"]
 
 
 def test_a_run_without_a_completed_job_is_wrong() -> None:

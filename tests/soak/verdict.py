@@ -112,7 +112,7 @@ def judge(samples: Sequence[Sample], *, left: Sequence[str] = ()) -> Verdict:
         other.append(f"the event logs have {logs:,} bytes, at most {most:,} are expected")
     mended = steady[-1]["jobs"].get("mended", 0)
     if mended:
-        other.append(f"repair mended {mended} things")
+        other.append(f"repair mended {mended} defects")
     if steady[-1]["jobs"].get("completed", 0) <= steady[0]["jobs"].get("completed", 0):
         other.append("no job was completed")
     return Verdict(rows, other)

@@ -18,7 +18,7 @@ async def open_breakers(queue: Queue, *groups: str, behind: int = 1) -> None:
     for group_id in groups:
         await queue.add_many({"data": i, "group_id": group_id, "job_id": f"{group_id}-{i}"} for i in range(1 + behind))
         await Worker(queue, fail).run(burst=True)
-        await eventually(lambda: moved_on(queue), "the next one opens later")
+        await eventually(lambda: moved_on(queue), "the server's clock has left the millisecond of the last opening")
 
 
 async def moved_on(queue: Queue) -> bool:

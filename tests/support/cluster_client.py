@@ -59,7 +59,7 @@ class WholeCluster(redis.Redis):
             yield from node.scan_iter(*args, **options)
 
     def pipeline(self, *args: Any, **options: Any) -> Any:
-        raise AssertionError("a pipeline is of one node: `node_of(client, queue).pipeline()`")
+        raise AssertionError("a pipeline goes to one node: use `node_of(client, queue).pipeline()`")
 
     def close(self) -> None:
         for node in self.nodes:
@@ -68,7 +68,7 @@ class WholeCluster(redis.Redis):
 
 
 def nodes_of(client: redis.Redis) -> list[redis.Redis]:
-    """All servers that a client looks at."""
+    """All servers that a client reads."""
     return client.nodes if isinstance(client, WholeCluster) else [client]
 
 

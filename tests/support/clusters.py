@@ -133,18 +133,18 @@ class Cluster:
         return found
 
     def owner(self, queue: str, *, seen_by: Server | None = None) -> Server:
-        """The primary of a queue's slot, as one node sees it. During a failover a node may see none for a moment."""
+        """The primary of a queue's slot, as one node sees it. During a failover a node may see none for a time."""
         found: list[Server] = []
 
         def listed() -> bool:
             found.extend(self.owners(queue, seen_by or self.running[0]))
             return bool(found)
 
-        wait_until(listed, f"somebody owns the slot of {queue}", 20)
+        wait_until(listed, f"a primary owns the slot of {queue}", 20)
         return found[0]
 
     def owners(self, queue: str, seen_by: Server) -> list[Server]:
-        """The same, at once: one primary or none."""
+        """The primary of a queue's slot as a node sees it now, in a list that is empty if it sees none."""
         slot = slot_of(queue)
         return [self.node_at(first[1]) for start, end, first, *_ in self.slots(seen_by) if start <= slot <= end]
 

@@ -20,7 +20,7 @@ def sleep(job: Job) -> int:
 
 
 def limited_once(job: Job) -> None:
-    """Rate-limited the first time. No attempt is used, so a file, whose path is the data, counts the runs."""
+    """Raise RateLimited the first time. No attempt is used, so a file, whose path is the data, tells the runs apart."""
     try:
         Path(job.data).touch(exist_ok=False)
     except FileExistsError:
@@ -29,7 +29,7 @@ def limited_once(job: Job) -> None:
 
 
 def snoozes_once(job: Job) -> None:
-    """Snoozed the first time. A file, whose path is the data, marks that."""
+    """Snooze the first time. A file, whose path is the data, records that."""
     try:
         Path(job.data).touch(exist_ok=False)
     except FileExistsError:

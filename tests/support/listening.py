@@ -41,7 +41,7 @@ async def nobody_hears(queue: Queue, client: Any) -> None:
         await queue.resume_group("nobody")
         return not any(one["cmd"] == "xread" for one in client.client_list())
 
-    await eventually(gone, "nobody reads the log any more")
+    await eventually(gone, "no connection reads the log any more")
 
 
 class Heard(list[Event]):

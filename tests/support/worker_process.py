@@ -47,8 +47,8 @@ def block(seconds: float, until: str | None) -> None:
 
 
 async def work(job: Job) -> str:
-    """Do what `job.data` asks for: {"do": how, "seconds": how long, "times": on how many attempts}; "until" is a file
-    that a test makes when a handler that blocks may go on, after these seconds at the latest."""
+    """Do what `job.data` asks for: {"do": how, "seconds": how long, "times": on how many attempts}. A handler that
+    blocks goes on when a test has made the file "until", or after "seconds" at the latest."""
     data = job.data
     seconds, unusual = data.get("seconds", 0.0), job.attempt <= data.get("times", 1)
     match data.get("do", "work"):

@@ -67,11 +67,11 @@ class Waiting:
 
 async def looked_once(worker: Worker) -> None:
     """Wait until a worker has asked for jobs once. If there were none, it sleeps."""
-    await eventually(lambda: worker.get_worker_metrics().advances, "the worker has looked once")
+    await eventually(lambda: worker.get_worker_metrics().advances, "the worker has asked for jobs once")
 
 
 def knows_of_work(worker: Worker) -> bool:
-    """Whether it takes a job as soon as it has a slot: since its last answer it was told that there may be one."""
+    """Whether it asks for jobs as soon as it has a slot: since its last answer a hint said that one may be ready."""
     return not parts_of(worker).fetcher.idle
 
 
@@ -81,7 +81,7 @@ def is_watching(worker: Worker) -> bool:
 
 
 async def watching(*workers: Worker) -> None:
-    await eventually(lambda: all(map(is_watching, workers)), "the schedulers have looked once")
+    await eventually(lambda: all(map(is_watching, workers)), "the schedulers have read the repeating jobs")
 
 
 class Listener:

@@ -17,7 +17,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "arrival": {"ordering": Ordering.arrival(0.02)},
     "event_time": {"ordering": Ordering.event_time(0.02)},
     "rate": {"rate_limit": RateLimit(1_000_000, per=1)},
-    # Also above the load, but so short that the list of starts is full, so that its end is read too.
+    # This limit is above the load too, but its window is so short that the list of starts fills up and its end is read.
     "rate_full": {"rate_limit": RateLimit(1_000, per=0.01)},
     "group_rate": {"group_rate_limit": RateLimit(1_000_000, per=1)},
     "exclusive": {"exclusive": True},

@@ -68,13 +68,13 @@ class SlowLog:
         return entries
 
     def _name(self, words: list[bytes]) -> str:
-        """The script or function of a call, else the command."""
+        """The script or function of a call; the command if it calls none."""
         command = words[0].decode()
         return self._names.get(words[1].decode("ascii", "replace"), command) if len(words) > 1 else command
 
 
 class Round:
-    """Several queues in sequence, each filled, processed and deleted again."""
+    """A round over several queues in sequence, each of which is filled, processed and deleted."""
 
     def __init__(self, args: argparse.Namespace, client: Any) -> None:
         self._args = args

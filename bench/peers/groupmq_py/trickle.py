@@ -21,7 +21,7 @@ async def trickle(args: argparse.Namespace) -> dict[str, Any]:
             return await queue.add(payload(index), group_id=group_of(args, index))
 
         async def wait(index: int) -> None:
-            """A result that is late counts with the limit."""
+            """Wait for the result of a job. A result that is late counts with the limit."""
             job = await add(index)
             with contextlib.suppress(TimeoutError):
                 await job.result(timeout=LIMIT_S)

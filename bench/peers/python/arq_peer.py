@@ -1,4 +1,4 @@
-"""arq: no bulk call. It polls every 0.5 s by default, and nothing but that would be measured: here every 10 ms."""
+"""arq: no bulk call. It polls every 10 ms here. With the default of 0.5 s, only the polling would be measured."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """docket (pydocket): bulk adds with `add_many`; finished jobs are not kept (execution_ttl=0).
 
-A worker without a free slot polls every 250 ms by default, and nothing but that would be measured: here every 10 ms.
+A worker without a free slot polls every 10 ms here. With the default of 250 ms, only the polling would be measured.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def handle(data: dict[str, str]) -> None:
 
 
 def work(url: str) -> None:
-    """A worker process, which exits with its parent."""
+    """Run a worker process, which exits with its parent."""
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     client = Redis.from_url(url)
     worker = SimpleWorker([Queue("bench", connection=client)], connection=client)

@@ -71,7 +71,7 @@ class DutyLoop:
         if once:
             await self._run_duty()
             done = sum(report.done for report in self.did)
-            _logger.info("%s: %s", self._duty, f"did {number(done, 'thing')}" if done else "nothing was due")
+            _logger.info("%s: %s", self._duty, f"handled {number(done, 'due item')}" if done else "nothing was due")
             return DONE
         _logger.info("%s works on queue %s at %s", self._duty, self._queue.name, self._queue.address)
         self.report.state = "running"
@@ -93,13 +93,13 @@ class DutyLoop:
         return DONE
 
     async def _start(self) -> None:
-        """Raises QueueNotFound if the queue does not exist, unless the command waits for it."""
+        """Check the server. Raises QueueNotFound if the queue does not exist, unless the command waits for it."""
         await self._queue.ensure_writable(self._patience or PATIENCE)
         if not self._wait:
             await self._queue.get_settings()
 
     async def _look(self) -> float | None:
-        """Seconds until there is more to do; None if nothing is known to become due, or the queue does not exist."""
+        """Run the duty if the queue exists. Returns the seconds until there is more to do, or None if unknown."""
         try:
             wait = await self._run_duty()
         except QueueNotFound as error:
@@ -113,7 +113,7 @@ class DutyLoop:
         return wait
 
     async def _run_duty(self) -> float | None:
-        """Seconds until there is more to do; None if nothing is known to become due."""
+        """Run the duty once. Returns the seconds until there is more to do; None if nothing is known to become due."""
         report = await self._queue.run_duty_once(self._duty)
         self.did = [report]
         self._log(report)

@@ -87,5 +87,5 @@ class Job(JobInHandler):
         return await self._queue.fail(self.id, reason)
 
     async def cancel(self) -> bool:
-        """Remove the job if it waits; stop its handler, wherever it runs, if it runs."""
+        """Remove the job if it waits. If it runs, stop its handler, in whichever process that is."""
         return await self._queue.cancel(self.id)

@@ -19,7 +19,8 @@ _PATIENCE = 30.0
 
 
 class _Reported:
-    """The return value for a handler in a thread, whose report is stored already. Awaiting it does nothing."""
+    """The return value for a handler in a thread or a child process. Awaiting it does nothing: the report is stored, or
+    on its way to the parent process."""
 
     def __await__(self) -> Generator[Any, None, None]:
         return
@@ -42,7 +43,7 @@ class JobInHandler(Snapshot):
     def report_progress(self, value: Any) -> Awaitable[None]:
         """Store the progress of the job, which may be any JSON, and publish it. Raises LeaseLost if the run is over.
 
-        In a `def` handler it blocks; there is nothing to await.
+        In a `def` handler the call blocks, and need not be awaited.
         """
         return self._report({"progress": value})
 
@@ -68,7 +69,10 @@ class JobInHandler(Snapshot):
 
     @property
     def cancelled(self) -> bool:
-        """Whether the run should end: cancelled, timed out, its worker closing, its lease lost. For `def` handlers."""
+        """Whether the run should end: it was cancelled or timed out, its worker closes, or its lease is lost.
+
+        For `def` handlers.
+        """
         # Only the handler's thread writes this field, and only the loop writes `_stopped`: neither undoes the other.
         self._looked = True
         return self._stopped
@@ -84,7 +88,7 @@ class JobInHandler(Snapshot):
         return event
 
     def _end_run(self, *, waits: bool = False) -> None:
-        """The run should end. `waits`: its group waits until the handler has ended, even one in a thread."""
+        """Signal the end of the run. `waits`: its group waits until the handler has ended, even one in a thread."""
         self._waits_for_end = waits
         self._stopped = True
         event = self._stop_event
@@ -93,7 +97,7 @@ class JobInHandler(Snapshot):
 
     @property
     def _looks(self) -> bool:
-        """Whether the handler looks at `cancelled`, and so may be expected to end soon."""
+        """Whether the handler has read `cancelled`, so that it can be expected to end soon."""
         return self._looked
 
 

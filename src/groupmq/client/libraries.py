@@ -1,4 +1,4 @@
-"""The function libraries of groupmq on a server: which are there, and which no process uses any more.
+"""The function libraries of groupmq on a server: which are loaded, and which no process uses any more.
 
 Each release brings its own library and never removes one, because another process may be using it. After an upgrade
 `groupmq check --prune` finds and removes the old ones.
@@ -21,13 +21,13 @@ _NAME = "library_name"
 
 
 async def names(client: FunctionClient, node: Node | None = None) -> list[str]:
-    """The libraries of groupmq, of all releases, by name; in a cluster at the queue's node, or at `node`."""
+    """The names of the groupmq libraries of all releases; in a cluster, those on the queue's node or on `node`."""
     reply = await client.command("FUNCTION", "LIST", "LIBRARYNAME", f"{functions.LIBRARIES}*", node=node)
     return sorted(_name(library) for library in reply)
 
 
 def _name(library: Any) -> str:
-    """A library is a mapping, or its items one after the other, as the protocol and the client have it."""
+    """The name of a library: depending on protocol and client, it is a mapping or a flat list of names and values."""
     items = library if isinstance(library, dict) else dict(zip(library[::2], library[1::2], strict=False))
     return next(decoded(value) for name, value in items.items() if decoded(name) == _NAME)
 
@@ -53,12 +53,12 @@ async def _delete(client: FunctionClient, name: str, node: Node | None) -> None:
     except ConnectionLost:
         raise
     except GroupMQError as error:
-        if "Library not found" not in str(error):  # another process was faster
+        if "Library not found" not in str(error):  # another process has deleted it first
             raise
 
 
 async def finding(client: FunctionClient) -> Finding:
-    """Whether functions can be used, and which libraries are there."""
+    """Test whether functions can be used, and which libraries are loaded."""
     try:
         found = await names(client)
     except ConnectionLost:
@@ -67,7 +67,7 @@ async def finding(client: FunctionClient) -> Finding:
         return Finding(
             "functions",
             WARN,
-            "refused by the server; every call runs as a script, which takes it about 0.1 ms longer",
+            "refused by the server; every call runs as a script, which takes the server about 0.1 ms longer",
             "allow FUNCTION, FCALL and FCALL_RO, if the server has them",
         )
     others = len([name for name in found if name != functions.library().name])

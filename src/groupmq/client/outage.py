@@ -30,7 +30,7 @@ class _Outage:
         self._next_line = 0.0
 
     def failed(self, now: float, part: str, *, once_is_enough: bool) -> bool:
-        """Whether to log something."""
+        """Count a failure, and return whether to log a line."""
         self.tries += 1
         self._tries_of[part] += 1
         self.failed_at = now
@@ -49,11 +49,11 @@ class OutageLog:
     A server that cannot be reached, or is not ready, is one outage for the whole caller: it begins with the second
     failure in a row, since the first is often a single connection that was dropped, and ends with the first answer to
     any part of the caller. A server that answers but refuses one kind of call is an outage of that kind alone. Callers
-    that share a log, as the consumers of a worker with partitions on one server do, give the words that tell them apart
-    as `part`: each has connections that may be dropped, and calls that may be refused.
+    that share a log, such as the consumers of a worker with partitions on one server, pass as `part` the words that
+    tell them apart: each has connections that may be dropped, and calls that may be refused.
 
-    `who`, `next_step` and `meanwhile` are words for the lines: who calls, that it tries again, and, once the server has
-    answered at all, what goes on while it is away.
+    `who`, `next_step` and `meanwhile` are texts for the lines: who calls, that it tries again, and what continues while
+    the server is away. The last one is logged only if the server has answered before.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class OutageLog:
         self._wakes: list[Callable[[], None]] = []
 
     def on_return(self, wake: Callable[[], None]) -> None:
-        """Call `wake`, in the thread that notices it, when the server is back: a part that pauses may try at once."""
+        """Call `wake` when the server is back, in the thread that notices it, so that a pausing part tries at once."""
         self._wakes.append(wake)
 
     def failed(self, task: str, error: BaseException, part: str = "") -> None:
-        """A call that was to do `task` has failed and is going to be made again."""
+        """Record that a call that was to do `task` has failed and will be made again."""
         text, away = message_of(error).rstrip("."), is_passing(error)
         with self._lock:
             now, answered = self._clock(), self._answered
@@ -111,7 +111,7 @@ class OutageLog:
             )
 
     def answered(self, task: str, began: float, part: str = "") -> None:
-        """A call that began at `began` and was to do `task` was answered."""
+        """Record that a call that began at `began` and was to do `task` was answered."""
         if not self._outages:
             self._answered = self._clock()
             return

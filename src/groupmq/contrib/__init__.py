@@ -1,1 +1,1 @@
-"""Connections to other libraries. Each module needs an extra of its own and uses the public API only."""
+"""Integrations with other libraries. Each module has its own extra and uses the public API only."""

@@ -30,7 +30,7 @@ class Tracing:
             propagate.inject(headers)
 
     def before(self, job: Job) -> None:
-        """A span for the run, in a trace of its own or the handler's, linked to the add."""
+        """Begin a span for the run, in the current trace or a new one, and link it to the add."""
         added = trace.get_current_span(propagate.extract(job.headers)).get_span_context()
         manager = self._tracer.start_as_current_span(
             "groupmq run",

@@ -89,7 +89,7 @@ def checked(value: object, argument: str) -> BackoffPolicy:
 
 
 def _function(value: Callable[..., Any], argument: str) -> BackoffFunction:
-    """A callable that takes attempt and error; checked now, because its first call comes with the first failed job."""
+    """`value` as a callable of attempt and error. Checked now, or a mistake would show when the first job fails."""
     if inspect.iscoroutinefunction(value) or inspect.iscoroutinefunction(getattr(value, "__call__", None)):  # noqa: B004
         raise ConfigurationError(
             f"{argument}: expected a plain function that returns seconds, got the coroutine function "
@@ -105,7 +105,7 @@ def _function(value: Callable[..., Any], argument: str) -> BackoffFunction:
 
 
 def delay_after(policy: BackoffPolicy, attempt: int, error: BaseException) -> float:
-    """Seconds that a checked `policy` gives. Raises what a callable raises, and if its answer is no duration."""
+    """The delay that a checked `policy` gives. Raises if a callable raises, or if its answer is not a duration."""
     if isinstance(policy, Backoff):
         return policy.delay(attempt)
     answer: Any = cast(BackoffFunction, policy)(attempt, error)

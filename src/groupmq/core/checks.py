@@ -1,4 +1,4 @@
-"""Arguments as they come from users: each check returns the value, or raises naming the argument."""
+"""Checks of arguments that users pass: each returns the value, or raises an error that names the argument."""
 
 from __future__ import annotations
 

@@ -23,12 +23,12 @@ _decode = msgspec.json.Decoder().decode
 
 
 class JsonSerializer:
-    """JSON with msgspec. A value comes back equal, or is converted by one of these rules, or is refused by its path.
+    """JSON with msgspec. A value comes back equal, is converted by one of these rules, or is refused with its path.
 
     Converted: tuples to lists; datetimes, dates, times, timedeltas and UUIDs to text; enum members to their values;
     dataclasses, Structs and attrs classes to objects. Refused: NaN and infinities, keys that are not strings, Decimal,
-    bytes, sets, subclasses of str, int, float and types of time, and whatever JSON has no form for. `TypedJSON` keeps
-    most of these types.
+    bytes, sets, subclasses of str, int, float and types of time, and all types that JSON has no form for.
+    `TypedJSON` keeps most of these types.
     """
 
     decode = staticmethod(_decode)
@@ -40,8 +40,8 @@ class JsonSerializer:
         except (TypeError, ValueError):
             explain(value)
             raise
-        # Decoding and comparing run in C: about a quarter of a microsecond for a small payload, less than half of what
-        # the cheapest walk over it in Python takes.
+        # Decoding and comparing run in C: about a quarter of a microsecond for a small payload, less than half the time
+        # of the cheapest walk over it in Python.
         if _decode(raw) != value:
             explain(value)
         return raw
@@ -53,7 +53,7 @@ JSON = JsonSerializer()
 def encode(serializer: Serializer, value: Any, limit: int, argument: str, *, may_be_typed: bool = True) -> bytes:
     """`value` as bytes, or a ConfigurationError that names the argument and says why it cannot be stored.
 
-    `may_be_typed`: another serializer of the queue would be used for it.
+    `may_be_typed`: the value goes through the serializer of the queue, so the error may suggest TypedJSON.
     """
     try:
         raw = serializer.encode(value)

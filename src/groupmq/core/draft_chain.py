@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 
 class JobDraft(Generic[R]):
-    """Each step checks what it is given and returns the draft itself. Nothing is written before `save`."""
+    """A job that is not added yet. Each step checks its argument and returns the draft; only `save` writes."""
 
     def __init__(self, options: QueueOptions, add: Callable[..., R], data: Any) -> None:
         self._options = options
@@ -58,10 +58,10 @@ class JobDraft(Generic[R]):
         return self._set(ttl=duration)
 
     def dedupe(self, once: Any) -> Self:
-        """A Throttle or a Debounce."""
+        """Set a Throttle or a Debounce."""
         return self._set(dedupe=once)
 
     def save(self) -> R:
-        """Add the job: `await` it on an asynchronous queue."""
+        """Add the job. On an asynchronous queue, `await` this call."""
         fields = dict(self.fields)
         return self._add(fields.pop("data"), **fields)

@@ -37,7 +37,7 @@ class Draft(NamedTuple):
     ttl_ms: int = 0
     dedupe: Dedupe | None = None
     unique_ms: int = 0
-    """How long its id stays taken after it has ended; 0 = not at all."""
+    """How long the id stays taken after the job has ended; 0 = not at all."""
 
     @property
     def nonce(self) -> str | None:
@@ -69,14 +69,14 @@ def draft(
 ) -> Draft:
     """Check and encode one job. Every mistake raises a ConfigurationError that names the argument.
 
-    Options that are left out must cost next to nothing: thousands of drafts are made in a second. `ids` are for jobs
-    that bring none.
+    Options that are left out must cost next to nothing: thousands of drafts are made in a second. `ids` supplies the
+    id of a job that was given none.
     """
     group = None if group_id is None else text(group_id, "group_id")
     urgency = whole(priority, "priority", 0, MAX_PRIORITY)
     own_id = text(job_id, "job_id") if job_id is not None else new_id() if ids is None else next(ids)
     raw = codec.encode(queue.serializer, data, queue.max_payload, "data")
-    # Most jobs have a group and nothing else. Spelled out: a generator would take as long as all checks together.
+    # Most jobs have a group and nothing else. The tests are spelled out: a generator would take as long as all checks.
     if (
         job_id is None
         and order_ms is None
@@ -134,7 +134,7 @@ def _draft_from(
 ) -> Draft:
     """A draft from a mapping with the arguments of `add`, or a JobDraft."""
     fields: Any = item
-    if type(fields) is not dict:  # asking a dict whether it is a Mapping takes a tenth of this function
+    if type(fields) is not dict:  # a dict is a Mapping, and asking takes a tenth of this function's time
         fields = getattr(item, "fields", item)
         if not isinstance(fields, Mapping):
             raise ConfigurationError.expected(f"items[{position}]", "a mapping or a JobDraft", item)
@@ -161,7 +161,7 @@ def _without_repeat(fields: Mapping[str, Any], position: int) -> Mapping[str, An
 
 
 def check(queue: QueueOptions, fields: Mapping[str, Any]) -> None:
-    """Raise what `add_many` would raise for such an item; nothing is written."""
+    """Raise the error that `add_many` would raise for such an item; nothing is written."""
     if "data" not in fields:
         raise ConfigurationError("data is missing")
     _draft_of(queue, fields, None, None)
@@ -181,7 +181,7 @@ def _draft_of(
 
 
 def _options(timeout: object, backoff: object, retry: object, failed: object, *, named: bool) -> dict[str, Any] | None:
-    """The rarely used settings, as stored with the job; None when there is none."""
+    """The rarely used settings, as stored with the job; None if there are none."""
     options: dict[str, Any] = {}
     if timeout is not None:
         options["t"] = millis(timeout, "timeout", minimum=0.001)

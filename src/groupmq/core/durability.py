@@ -12,12 +12,12 @@ from groupmq.core.wording import number
 
 DurabilityName = Literal["server", "replicated", "fsync"]
 ADDING = frozenset({"add", "define"})
-"""Functions after which a producer waits."""
+"""Functions that add jobs or define repeats. The producer waits after a call of one of them."""
 REPORTING = frozenset({"advance"})
 """Functions with the outcomes of a worker. The worker waits after them if `durability` asks for it."""
 _KEY_MS = 10_000
 Confirmation = tuple[tuple[Any, ...], ...]
-"""Commands that are sent behind a call and wait for it to be durable; empty if nothing is waited for."""
+"""Commands that are sent behind a call and wait for it to be durable; empty if the caller does not wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,12 @@ class Durability:
         flag(self.outcomes, "Durability.outcomes")
         millis(self.timeout, "Durability.timeout", minimum=0.001)
         if not (self.replicas or self.fsync):
-            raise ConfigurationError("Durability: expected replicas or fsync, got neither; durability='server' is that")
+            raise ConfigurationError(
+                "Durability: expected replicas or fsync, got neither; to wait for neither, use durability='server'"
+            )
 
     def applies_to(self, function: str) -> bool:
-        """Whether a call of this function waits."""
+        """Whether the caller waits after a call of this function."""
         return function in ADDING or (self.outcomes and function in REPORTING)
 
     @property

@@ -11,7 +11,7 @@ Duration = int | float | timedelta
 Instant = datetime | int | float
 
 LONGEST_MS = 100 * 366 * 86_400_000
-"""A hundred years. Anything longer is a mistake of units."""
+"""A hundred years. A longer duration is a mistake in the unit."""
 
 
 def seconds(value: object, argument: str, *, minimum: float = 0.0) -> float:
@@ -28,7 +28,7 @@ def seconds(value: object, argument: str, *, minimum: float = 0.0) -> float:
 
 
 def number(value: object, argument: str, lowest: float, highest: float) -> float:
-    """A plain number in a range; NaN is in none."""
+    """A plain number in a range. NaN is refused."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not lowest <= value <= highest:
         raise ConfigurationError.expected(argument, f"a number from {lowest:g} to {highest:g}", value)
     return float(value)

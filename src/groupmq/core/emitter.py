@@ -1,4 +1,4 @@
-"""Listeners, sync or async. An error of a listener is logged and affects nothing else."""
+"""Listeners, sync or async. An error in a listener is logged and affects nothing else."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Emitter:
                 complain(self._logger, event, error, self._prefix)
 
     async def emit_and_wait(self, event: str, *args: Any) -> None:
-        """Like `emit`, and return when the asynchronous listeners have ended."""
+        """Like `emit`, but return only when the asynchronous listeners have ended."""
         before = set(self._tasks)
         self.emit(event, *args)
         if new := self._tasks - before:
@@ -83,7 +83,7 @@ class Emitter:
             await asyncio.wait(tasks, timeout=left)
 
     def watch(self, event: str, outcome: Awaitable[Any]) -> None:
-        """Let an asynchronous listener finish, and log what it raises."""
+        """Let an asynchronous listener finish, and log an error that it raises."""
         task = asyncio.ensure_future(self._finish(event, outcome))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -103,12 +103,12 @@ class Emitter:
 
 
 def complain(logger: Logger, event: str, error: BaseException, prefix: str = "") -> None:
-    """Log what a listener has raised."""
+    """Log an error that a listener raised."""
     logger.error("%sa listener of %r raised %s: %s", prefix, event, type(error).__name__, message_of(error))
 
 
 def call_listener(logger: Logger, event: str, listener: Listener, *args: Any) -> None:
-    """Call one listener in a thread; what it raises is logged."""
+    """Call one synchronous listener, and log an error that it raises."""
     try:
         listener(*args)
     except Exception as error:

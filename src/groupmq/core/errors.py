@@ -16,7 +16,7 @@ class ConfigurationError(GroupMQError, ValueError):
 
     @classmethod
     def expected(cls, argument: str, expected: str, got: object) -> ConfigurationError:
-        """The error in its usual form: the argument, what was expected, and what came."""
+        """The error in its usual form: the argument, the expected value and the given one."""
         try:
             shown = repr(got)
         except Exception:
@@ -64,7 +64,7 @@ class QueueNotFound(GroupMQError):
     """The queue does not exist, and the caller asked not to create it."""
 
     def __init__(self, name: str, where: str) -> None:
-        super().__init__(f"queue {name!r} does not exist at {where}; adding a job makes it")
+        super().__init__(f"queue {name!r} does not exist at {where}; adding a job creates it")
         self.name = name
 
 
@@ -72,7 +72,7 @@ class LeaseLost(GroupMQError):
     """This worker no longer holds the job: its lease expired, or the job was removed, failed or taken over."""
 
     def __init__(self, job_id: str) -> None:
-        super().__init__(f"the lease of job {job_id!r} is lost; whatever this run did will not be recorded")
+        super().__init__(f"the lease of job {job_id!r} is lost; the outcome of this run will not be recorded")
         self.job_id = job_id
 
 
@@ -99,7 +99,7 @@ class ConnectionLost(GroupMQError, ConnectionError):
 
 
 class ServerRefused(GroupMQError):
-    """The server is there but refuses the call for now: loading, read-only, out of memory, busy."""
+    """The server was reached but refuses the call for now: loading, read-only, out of memory, busy."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -142,7 +142,7 @@ class JobCancelled(GroupMQError):
 
 
 class FailJob(Exception):
-    """Raised by a handler: fail the job now, whatever attempts remain."""
+    """Raised by a handler: fail the job now, even if attempts remain."""
 
 
 class RetryJob(Exception):
@@ -213,7 +213,8 @@ def class_path(error: BaseException) -> str:
     return path[:500].encode("utf-8", "backslashreplace").decode()
 
 
-# Jobs are stored with the path of the class that failed them, filters compare it, and pickles hold it.
+# The path of these classes is stored with failed jobs, compared by filters and written into pickles. It must not depend
+# on the file in which they are defined.
 _RAISED_BY_HANDLERS = [FailJob, RetryJob, Snooze, RateLimited, BatchFailed]
 for _error in [GroupMQError, *GroupMQError.__subclasses__(), PayloadTooLarge, *_RAISED_BY_HANDLERS]:
     _error.__module__ = "groupmq.errors"

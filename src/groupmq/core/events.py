@@ -33,7 +33,7 @@ Kind = Literal[
 ]
 KINDS: tuple[str, ...] = get_args(Kind)
 ENDS = frozenset(("completed", "failed", "removed"))
-"""Kinds after which nothing more happens to a job."""
+"""Kinds with which a job ends."""
 UNREADABLE = -1
 """The number of an entry that cannot be read."""
 _STORED = -2
@@ -54,8 +54,8 @@ class Position(NamedTuple):
 
     @classmethod
     def parse(cls, text: object) -> Position:
-        """Read an `event.id`. Numbers beyond 64 bits are refused here: a server would refuse the whole read of many
-        logs."""
+        """Read an `event.id`. Numbers beyond 64 bits are refused here: a server would refuse a read of several
+        logs as a whole."""
         found = _POSITION.fullmatch(str(text))
         if found is None or max(int(found[1]), int(found[2])) >= 2**64:
             raise ConfigurationError.expected("since", "the id of an event", text)
@@ -64,9 +64,9 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened. A field that its kind does not have is None.
+    """An event of a queue. A field that its kind does not have is None.
 
-    `gap` says that events were missed: the log is bounded, and they were gone before they could be read.
+    `gap` means that events were missed: the log is bounded, and they were deleted before they could be read.
     """
 
     id: str
@@ -75,20 +75,20 @@ class Event:
     group_id: str | None
     at: datetime
     attempt: int | None = None
-    """Number of the run that this is about, from 1."""
+    """Number of the run that the event is about, from 1."""
     worker: str | None = None
-    """active: who runs it."""
+    """active: the worker that runs the job."""
     delay: float | None = None
     """retrying: seconds until the next attempt."""
     reason: str | None = None
     """retrying, failed: why."""
     stacktrace: str | None = None
     final: bool | None = None
-    """stalled: whether that was the job's last chance."""
+    """stalled: True if the job does not run again."""
     progress: Any = None
     raw_result: bytes | None = field(default=None, repr=False)
     stored: bool = field(default=False, repr=False)
-    """completed: the result is too large for an event; the job has it."""
+    """completed: the result is too large for an event and only stored with the job."""
     serializer: Serializer = field(default=JSON, repr=False, compare=False)
 
     @property
@@ -102,7 +102,7 @@ class Event:
 
 
 class Entry(NamedTuple):
-    """One entry of the log: what one call of a script did."""
+    """One entry of the log: the events of one call."""
 
     stream_id: str
     number: int
@@ -117,7 +117,7 @@ def read(raw: Any, serializer: Serializer) -> Entry:
     try:
         return _read(raw, serializer)
     except Exception as error:
-        _logger.warning("entry %s of a log of events cannot be read: %s", raw[0].decode(), message_of(error))
+        _logger.warning("skipped unreadable entry %s of an event log: %s", raw[0].decode(), message_of(error))
         return Entry(raw[0].decode(), UNREADABLE, [])
 
 
@@ -137,7 +137,7 @@ def _read(raw: Any, serializer: Serializer) -> Entry:
     return Entry(name, number, events)
 
 
-# What stands in the columns behind ids and groups.
+# The columns of each kind, behind ids and groups.
 _COLUMNS: dict[str, tuple[str, ...]] = {
     "active": ("attempt", "worker"),
     "begun": ("attempt", "worker"),
@@ -186,7 +186,7 @@ def _rows(kinds: list[list[Any]], blob: bytes) -> Iterator[tuple[Any, str, str, 
 
 
 def gap(entry: Entry) -> Event:
-    """Events before this entry were missed."""
+    """The event which says that events before this entry were missed."""
     at = entry.events[0].at if entry.events else datetime.now(UTC)
     return Event(str(Position(entry.stream_id, entry.number, -1)), "gap", None, None, at)
 
@@ -223,21 +223,21 @@ class EndOf:
 
     @property
     def since(self) -> str:
-        """Where in the log to begin."""
+        """The position in the log at which to begin."""
         return f"{max(0, self.created_ms - 1)}-0"
 
     def see(self, event: Event) -> None:
-        """Events as they stand in the log, until `sure`."""
+        """Take in one event. Events must come in the order of the log, until `sure` is set."""
         if event.job_id != self.job_id or self.sure:
             return
         if event.kind == "added" and event.at_ms == self.created_ms:
             self.found = None  # the job begins here: an end in this millisecond was that of an earlier job
         elif event.kind == "added" and (event.at_ms == self._next_ms or event.at_ms > self.created_ms > 0):
-            self.sure = True  # another job with that id begins: the one that is looked for had ended
+            self.sure = True  # another job with that id begins, so this one had ended
         elif event.kind in ENDS and event.at_ms >= self.created_ms:
             self.found = event
             # After a failure an operator may let it run again; after the others the id is free for a new job.
-            # If it is not known when the job was made, the last one of its id is the one that was there just now.
+            # If the time of creation is not known, the last end counts: the caller has just seen the job.
             self.sure = event.kind != "failed" and event.at_ms > self.created_ms > 0
 
 

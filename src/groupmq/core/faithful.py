@@ -20,7 +20,7 @@ _TYPED = "serializer=groupmq.TypedJSON()"
 _CONVERTED = (datetime, date, time, timedelta, UUID, msgspec.Raw)
 """Types that become text, or are JSON already, by a documented rule."""
 _EXACT = (str, int, float, datetime, date, time, timedelta)
-"""Types of which JSON takes no subclass, except enum members. A datetime is a date too, so it stands first."""
+"""Types whose subclasses are refused, except enum members. A datetime is also a date, so datetime comes first."""
 _CHANGED = {
     Decimal: "a string",
     bytes: "base64 text",
@@ -30,9 +30,9 @@ _CHANGED = {
 
 
 class Unstorable(ValueError):
-    """A part of a value that would not come back as it is. `path` leads to it from the whole; empty = the whole.
+    """A part of a value that would not come back as it is. `path` leads to the part; empty = the whole value.
 
-    `instead`: what to do about it, if there is something. `is_kept_typed`: TypedJSON keeps it as it is.
+    `instead`: advice on what to store, if there is any. `is_kept_typed`: TypedJSON keeps the part as it is.
     """
 
     def __init__(self, path: str, why: str, instead: str = "", *, is_kept_typed: bool = False) -> None:
@@ -49,7 +49,7 @@ class Unstorable(ValueError):
 
 
 def shown(value: object) -> str:
-    """A value in an error message."""
+    """A value as an error message shows it."""
     try:
         text = repr(value)
     except Exception:
@@ -100,7 +100,7 @@ def _check_dict(value: dict[Any, Any], path: str) -> None:
     for key, item in value.items():
         if not isinstance(key, str):
             became = f"the key {shown(key)} would come back as a string" if isinstance(key, int | float) else ""
-            why = became or f"the key {shown(key)} is no string, and JSON has only string keys"
+            why = became or f"the key {shown(key)} is not a string, and JSON has only string keys"
             raise Unstorable(path, why, "use string keys", is_kept_typed=not isinstance(key, Enum))
         _check_text(key, path)
         _check(item, below(path, key))
@@ -114,7 +114,7 @@ def _check_text(value: str, path: str) -> None:
 
 
 def _fields(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """The fields of a dataclass, a Struct or an attrs class. Raises Unstorable for all else."""
+    """The fields of a dataclass, a Struct or an attrs class. Raises Unstorable for any other type."""
     names = getattr(type(value), "__struct_fields__", None)
     if names is None and dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]

@@ -1,4 +1,4 @@
-"""Filters of jobs: by state, error, group, worker, text, age."""
+"""Filters for jobs: by state, error, group, worker, text, age."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class JobFilter:
     state: str | None = None
     """active, waiting, delayed, completed or failed."""
     error: str | None = None
-    """Class of the error: its name (`CardDeclined`), its path (`shop.errors.CardDeclined`) or the beginning of that."""
+    """Class of the error: its name (`CardDeclined`), its path (`shop.errors.CardDeclined`) or how the path begins."""
     group_id: str | None = None
     job_id: str | None = None
     worker: str | None = None
-    """The worker that runs or last ran the job: its id, or the beginning of it."""
+    """The worker that runs or last ran the job: its id, or how the id begins."""
     text: str | None = None
-    """Occurs in the data or in the reason of the failure; upper and lower case are the same."""
+    """A text in the data or in the reason of the failure. Case is ignored."""
     older: Duration | None = None
     """At least this long ago: the end of a finished job, the start of a running one, else when it was added."""
     newer: Duration | None = None
@@ -49,7 +49,7 @@ class JobFilter:
 
 
 class Matcher:
-    """A filter made ready for many jobs."""
+    """A filter prepared for many jobs."""
 
     def __init__(self, wanted: JobFilter) -> None:
         self._wanted = wanted
@@ -71,7 +71,7 @@ class Matcher:
         )
 
     def is_past(self, job: Snapshot, now_ms: int) -> bool:
-        """Of finished jobs, the newest first: no job behind this one is new enough."""
+        """Whether no job behind this one is new enough. The jobs must be finished and come newest first."""
         return self.newer_ms is not None and job._finished_ms > 0 and now_ms - job._finished_ms > self.newer_ms + 1_000
 
     def _age_matches(self, age_ms: int) -> bool:

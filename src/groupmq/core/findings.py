@@ -1,4 +1,4 @@
-"""The findings of `Queue.check` and `groupmq check`: pure decisions about what the server and the queue answer."""
+"""The findings of `Queue.check` and `groupmq check`: pure decisions about the answers of server and queue."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def role(info: Info) -> Finding:
 
 
 def persistence(info: Info, save: str | None) -> Finding:
-    """How much a restart of the server would leave."""
+    """Whether the jobs survive a restart of the server."""
     if info.get("aof_last_write_status", "ok") != "ok" or info.get("rdb_last_bgsave_status", "ok") != "ok":
         return Finding("persistence", FAIL, "the last write to disk failed", "see the server's log; is the disk full?")
     if info.get("aof_enabled") == "1":
@@ -68,11 +68,11 @@ def eviction(info: Info) -> Finding:
 
 
 def coverage(required: str) -> Finding:
-    """`required`: what `cluster-require-full-coverage` is, for a queue whose partitions are on several primaries."""
+    """For a queue on several primaries. `required`: the server's value of `cluster-require-full-coverage`."""
     if required == "no":
-        return Finding("coverage", OK, "a primary that is away does not stop the others")
-    hint = "set cluster-require-full-coverage no: while a primary is away, the others refuse calls too"
-    return Finding("coverage", WARN, "a primary that is away stops the whole cluster", hint)
+        return Finding("coverage", OK, "a primary that is down does not stop the others")
+    hint = "set cluster-require-full-coverage no: while a primary is down, the others refuse calls too"
+    return Finding("coverage", WARN, "a primary that is down stops the whole cluster", hint)
 
 
 def memory(info: Info) -> Finding:
@@ -102,13 +102,13 @@ def clock(skew: float) -> Finding:
     """How far the server's clock is from ours; all of a queue's times are the server's."""
     if abs(skew) > MOST_SKEW:
         side = "ahead of" if skew > 0 else "behind"
-        hint = "synchronise the clocks: a run_at is a time of this machine, the server starts the job by its own"
+        hint = "synchronise the clocks: run_at is a time of this machine, but the server starts the job by its own"
         return Finding("clock", WARN, f"{span(abs(skew))} {side} this machine", hint)
     return Finding("clock", OK, f"within {span(MOST_SKEW)} of this machine")
 
 
 def no_queue(name: str) -> Finding:
-    return Finding("queue", FAIL, f"{name!r} does not exist", "adding a job or starting a worker makes it")
+    return Finding("queue", FAIL, f"{name!r} does not exist", "adding a job or starting a worker creates it")
 
 
 def queue(name: str, counts: JobCounts) -> Finding:
@@ -120,9 +120,9 @@ def settings(stored: QueueSettings) -> Finding:
     """The stored settings that are not at their defaults."""
     own = [f"{name} {spelled(name, value)}" for name, value in stored.options().items()]
     if stored.unknown:
-        hint = "a newer release has stored them: update this one"
-        return Finding("settings", WARN, f"not known here: {', '.join(sorted(stored.unknown))}", hint)
-    return Finding("settings", OK, ", ".join(own) or "all as by default")
+        hint = "a newer release has stored them: update groupmq here"
+        return Finding("settings", WARN, f"unknown to this release: {', '.join(sorted(stored.unknown))}", hint)
+    return Finding("settings", OK, ", ".join(own) or "all at their defaults")
 
 
 def workers(alive: int, counts: JobCounts, *, paused: bool) -> Finding:
@@ -147,16 +147,16 @@ def oldest(age: float | None, most: float) -> Finding:
     """The longest wait of a job that could start now."""
     name = "oldest waiting"
     if age is None:
-        return Finding(name, OK, "nothing that could start waits")
+        return Finding(name, OK, "no job that could start is waiting")
     if age > most:
         return Finding(
-            name, FAIL, f"{span(age)}, more than {span(most)}", "add workers; nothing but them holds this job"
+            name, FAIL, f"{span(age)}, more than {span(most)}", "add workers: the job waits only for a free one"
         )
     return Finding(name, OK, span(age))
 
 
 def held(queue: str, group: HeldGroup | None, most: float) -> Finding:
-    """The group that cannot start its first job, which has waited longest; paused ones do not count."""
+    """Of the groups that are held and not paused, the one whose first job has waited longest."""
     name = "longest held"
     if group is None:
         return Finding(name, OK, "no group with waiting jobs is held")
@@ -213,6 +213,6 @@ def _decide(queue: str, job_id: str) -> str:
 def retention(dropped: int) -> Finding:
     """Whether failed jobs were removed before a person could look at them or retry them."""
     if dropped:
-        hint = "raise keep_failed (groupmq queue settings --set keep_failed=...): what was dropped cannot be retried"
+        hint = "raise keep_failed (groupmq queue settings --set keep_failed=...): a dropped job cannot be retried"
         return Finding("retention", WARN, f"{number(dropped, 'failed job')} dropped in the last hour", hint)
     return Finding("retention", OK, "no failed job dropped in the last hour")

@@ -7,7 +7,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 
 _BYTES, _CHARACTERS = 9, 12
-"""Bytes of an id. Three bytes are four characters, so ids that are drawn together can be cut apart."""
+"""Bytes of an id. Three bytes are four characters, so ids that are drawn together can be separated."""
 _AT_ONCE = 64
 
 
@@ -16,14 +16,14 @@ def new_id() -> str:
 
     An id has to differ from those of the jobs that exist: with ten million of them and 100,000 more a second, two meet
     once in more than a hundred years. Each further character would be stored three times for a waiting job, and the
-    thirteenth takes the server 16 bytes. Straight from the system's generator each time: a pool kept here would be
-    shared by threads and by forks.
+    thirteenth takes the server 16 bytes. The bits come straight from the system's generator each time: a pool kept here
+    would be shared by threads and by forks.
     """
     return urlsafe_b64encode(os.urandom(_BYTES)).decode()
 
 
 def new_ids() -> Iterator[str]:
-    """Fresh ids without end, for many jobs of one call: asking the system for each takes five times as long.
+    """Yield fresh ids without end, for the jobs of one call: asking the system for each takes five times as long.
 
     Consume it at once in one thread; do not keep the iterator.
     """

@@ -1,7 +1,7 @@
 """Log lines about jobs: one for each step of a job's life, with its queue, its group and what happens next.
 
 Added, taken and completed are DEBUG lines. Thousands of jobs pass here in a second, so callers ask `debugging` once for
-a whole batch and make no line if it returns False.
+many jobs and make no line if it returns False.
 """
 
 from __future__ import annotations
@@ -76,28 +76,28 @@ class JobLog:
             if isinstance(job, BaseException):
                 continue
             if job.duplicate:
-                self._line("debug", job, job.attempts_made, "was there already: nothing was added")
+                self._line("debug", job, job.attempts_made, "existed already: nothing was added")
             elif job.run_at is not None:
                 self._line("debug", job, 0, "added: it may start at %s", job.run_at.isoformat(timespec="milliseconds"))
             else:
                 self._line("debug", job, 0, "added: it waits for a worker")
 
     def repeats(self, job: Snapshot) -> None:
-        """A repeating job was defined; `job` is its next occurrence."""
-        self._line("debug", job, 0, "is the next occurrence of a repeating job and is added at its time")
+        """Log that a repeating job was defined; `job` is its next occurrence."""
+        self._line("debug", job, 0, "is the next occurrence of a repeating job and will be added when it is due")
 
-    # A caller that ends jobs by their ids. Its calls do not read the jobs, so it knows no group.
+    # A caller that ends jobs by their ids. Its calls do not read the jobs, so their groups are not known.
 
     def removed(self, job_id: str) -> None:
         self._write_by_id("debug", job_id, "was removed by a call; a handler that runs it is stopped")
 
     def stopped(self, job_id: str, state: str) -> None:
-        """`state`: the one in which `cancel` found it."""
-        what = "its handler is stopped, and it fails" if state == "active" else f"it was {state}, and is removed"
+        """`state`: the state in which `cancel` found the job."""
+        what = "its handler is stopped, and the job fails" if state == "active" else f"it was {state}, and is removed"
         self._write_by_id("debug", job_id, "was cancelled by a call: %s", what)
 
     def failed_by_hand(self, job_id: str, reason: str) -> None:
-        """INFO, as for a job that is cancelled while it runs: somebody asked for it."""
+        """Log at INFO, as for a job that is cancelled while it runs: a person asked for it."""
         self._write_by_id(
             "info", job_id, "was failed for good by a call: %r. A handler that runs it is stopped", reason
         )
@@ -105,7 +105,7 @@ class JobLog:
     # A worker
 
     def taken(self, row: Sequence[Snapshot]) -> None:
-        """Jobs that run one after the other; the first one now."""
+        """Log jobs that run one after the other; the first one starts now."""
         for index, job in enumerate(row):
             start = "starts now" if index == 0 else "starts when the one before it has ended"
             self._line(
@@ -161,7 +161,7 @@ class JobLog:
         )
 
     def _after_failure(self, job: OfGroup, *, blocks: bool) -> str:
-        """A job that blocks its group is kept, whatever the retention."""
+        """What happens to the job and its group. A job that blocks its group is kept under any retention."""
         if blocks:
             return "It is kept, and blocks its group until it is retried, skipped or removed"
         return self._kept + _and_group(job, "goes on")
@@ -219,7 +219,7 @@ class JobLog:
             self._worker,
         )
 
-    # Time has ended it, whoever noticed that
+    # A job whose lease or ttl has ended: any process may find it
 
     def stalled(self, job: Stall) -> None:
         level = "warning"

@@ -18,13 +18,13 @@ class JobOptions(TypedDict, total=False):
     order_ms: int | None
     """The order in the group: smaller runs first. Default: the time of the add."""
     priority: int
-    """From 0, the most urgent, to 1023. Within a group, jobs of a smaller number run first."""
+    """From 0, the most urgent, to 1023. Within a group, jobs with a smaller number run first."""
     delay: Duration | None
     """Do not start the job before this time has passed."""
     run_at: Instant | None
     """Do not start the job before this instant."""
     max_attempts: int | None
-    """Runs in all. Default: that of the worker, else of the queue."""
+    """How many attempts the job has. Default: that of the worker, else of the queue."""
     timeout: Duration | None
     """Cancel the handler after this long."""
     backoff: BackoffPolicy | Duration | None

@@ -64,7 +64,7 @@ class Breaker:
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """Of all adds to a group with this key, only the first adds a job until `ttl` is over; the others return it."""
+    """The first add to a group with this key adds a job. Until `ttl` is over, further adds return that job."""
 
     key: str
     ttl: Duration

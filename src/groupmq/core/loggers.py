@@ -26,7 +26,7 @@ class _Stderr(logging.StreamHandler[TextIO]):
 
 
 def console() -> logging.Logger:
-    """The logger of `logger=True`: everything, to the standard error, and not also to the handlers of the program."""
+    """The logger of `logger=True`. It writes all levels to standard error and does not propagate."""
     logger = logging.getLogger("groupmq.console")
     if not logger.handlers:
         logger.setLevel(logging.DEBUG)
@@ -36,7 +36,7 @@ def console() -> logging.Logger:
 
 
 def checked(value: object) -> Logger | None:
-    """A logger as users give it: any object with the four methods, True for the console, None for ours."""
+    """A logger as users give it: any object with the four methods, True for the console, None for the library's own."""
     if value is None:
         return None
     if value is True:

@@ -20,12 +20,12 @@ def this_process() -> object:
 
 
 def leave_behind(what: object) -> None:
-    """Keep what belongs to a parent process as it is: closing it here would end it there as well."""
+    """Keep an object of the parent process untouched: closing it here would close it in the parent as well."""
     _left_behind.append(what)
 
 
 def soon(call: Callable[[], None]) -> None:
-    """Call this in the next iteration of the running event loop."""
+    """Schedule `call` for the next iteration of the running event loop."""
     asyncio.get_running_loop().call_soon(call)
 
 
@@ -39,7 +39,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class PerLoop(Generic[T]):
-    """One object for each event loop, made when it is first asked for there."""
+    """One object for each event loop, made at its first use in that loop."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
@@ -72,12 +72,12 @@ class PerLoop(Generic[T]):
             return None
 
     def known(self) -> T | None:
-        """The object of the running loop, if it was asked for before."""
+        """The object of the running loop; None if it has not been made."""
         return self._made.get(asyncio.get_running_loop()) if self._process is _process else None
 
 
 class PerProcess(Generic[T]):
-    """The same for all threads of a process, and for a forked child: what the parent made stays where it is."""
+    """One object per process, shared by its threads. A forked child makes its own and leaves the parent's alone."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make

@@ -1,4 +1,4 @@
-"""The shape of an error message: what is left when numbers, ids and quoted text are taken out."""
+"""The shape of an error message: its first line with placeholders for numbers, ids and quoted text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REPLACED = (
 
 
 def shape_of(reason: str, error_class: str | None) -> str:
-    """The first line of a message, without the class that it begins with, numbers, ids and quoted text."""
+    """The shape of a message. A class name at its beginning is removed: the class is stored apart from the message."""
     line = reason.strip().partition("\n")[0]
     name = (error_class or "").rpartition(".")[2]
     if name and line.startswith(name):

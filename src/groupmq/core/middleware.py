@@ -1,4 +1,4 @@
-"""Hooks around the life of a job: for tracing, logging, context. Each method may be missing, and sync or async."""
+"""Hooks around the life of a job: for tracing, logging, context. Each is optional; all but `adding` may be async."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 class Middleware(Protocol):
     """The hooks that a middleware may have. Implement the ones you need.
 
-    `before` runs in the handler's own context, so context variables set there are seen by the handler. What `before`
-    raises fails the attempt as if the handler had raised it; `after` and `error` run in reverse order.
+    `before` runs in the handler's own context, so context variables set there are seen by the handler. An error
+    in `before` fails the attempt as if the handler had raised it; `after` and `error` run in reverse order.
     """
 
     def adding(self, headers: dict[str, str]) -> None:
-        """A job is being added: put what should travel with it into its headers (text only)."""
+        """A job is being added: put values that should travel with it into its headers (text only)."""
 
     def before(self, job: Job) -> Awaitable[None] | None:
         """The handler is about to run."""
@@ -36,7 +36,7 @@ HOOKS = ("adding", "before", "after", "error")
 
 
 def checked(value: object) -> tuple[Any, ...]:
-    """A sequence of middleware."""
+    """Check a sequence of middleware."""
     if not isinstance(value, Sequence) or isinstance(value, str | bytes):
         raise ConfigurationError.expected("middleware", "a sequence of middleware", value)
     for one in value:
@@ -56,7 +56,7 @@ def headers(chain: Sequence[Any]) -> dict[str, str] | None:
 
 
 def around(chain: Sequence[Any], handler: Callable[[Job], Awaitable[Any]]) -> Callable[[Job], Awaitable[Any]]:
-    """The handler with its middleware around it."""
+    """Wrap a handler in its middleware."""
     if not chain:
         return handler
 

@@ -28,7 +28,7 @@ class Ordering:
 
     @classmethod
     def arrival(cls, window: Duration, max_wait: Duration | None = None) -> Ordering:
-        """The first job of an idle group waits for `window`; each arrival extends that, up to `max_wait` in all."""
+        """The first job of an idle group waits for `window`; each arrival extends that, to at most `max_wait`."""
         window_ms = millis(window, "window", minimum=0.001)
         max_wait_ms = 3 * window_ms if max_wait is None else millis(max_wait, "max_wait", minimum=0.001)
         if max_wait_ms < window_ms:

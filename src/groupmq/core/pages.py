@@ -25,8 +25,8 @@ class Attempt:
     operator's retry counts from 1 again."""
     outcome: AttemptOutcome
     error: str | None
-    """Class of what the handler raised, with its path (`shop.errors.CardDeclined`, `ValueError`); None if it raised
-    nothing."""
+    """Class of the error that the handler raised, with its path (`shop.errors.CardDeclined`, `ValueError`); None if it
+    raised none."""
     reason: str | None
     stack: str | None
     """The whole stack for the last run; for earlier runs, only its end."""
@@ -48,7 +48,7 @@ class JobPage(Generic[J]):
     scanned: int
     """Jobs that were looked at for this page."""
     total: int
-    """Jobs there are: in the state that was searched, or in the group."""
+    """All jobs in the state that was searched, or all that wait in the group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class JobPosition:
 
 @dataclass(frozen=True, slots=True)
 class RetryReport:
-    """The report of `retry_many`: what was done, or, while it still works, what was done so far."""
+    """The report of `retry_many`; while it still works, its progress so far."""
 
     matched: int = 0
     """Failed jobs that the filter matches."""
@@ -81,15 +81,15 @@ class RetryReport:
     sample: list[str] = field(default_factory=list)
     """Ids of the first ten that matched."""
     overtaken: int = 0
-    """Of a dry run: jobs that would run after others of their group which stood behind them and have started since. As
-    far as is known: completed jobs that are no longer kept are not seen."""
+    """Of a dry run: jobs that would run after others of their group which stood behind them and have started since.
+    Completed jobs that are no longer kept are not seen."""
     overtaken_sample: list[str] = field(default_factory=list)
     """Ids of the first ten of these."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveReport:
-    """The report of `remove_many`: what was done, or, while it still works, what was done so far."""
+    """The report of `remove_many`; while it still works, its progress so far."""
 
     matched: int = 0
     removed: int = 0
@@ -107,7 +107,7 @@ class FailureGroup:
     text."""
 
     error_class: str | None
-    """With its path; None where no handler raised anything: stalled, expired, failed by an operator."""
+    """With its path; None if no handler raised an error: stalled, expired, failed by an operator."""
     shape: str
     """The message with `#`, `<id>` and `'...'` where numbers, ids and quoted text stood."""
     count: int
@@ -130,14 +130,14 @@ class FailureGroups:
     total: int
     """Failed jobs that are kept."""
     since: datetime | None
-    """When the earliest that was looked at failed; None if there is none."""
+    """When the earliest of the jobs looked at failed; None if there is none."""
     until: datetime | None
     """Now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lane(Generic[J]):
-    """A group as a lane: what runs at its front, what is next, what holds it."""
+    """A group as a lane: its running jobs, the jobs behind them, and what holds it."""
 
     group: GroupInfo
     held: HeldGroup | None

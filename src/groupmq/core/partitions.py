@@ -1,7 +1,8 @@
 """Partitions of a queue: which one a group or an id belongs to, and the hash tag of each. Pure; no I/O.
 
-A *place* is a number of 24 bits: of a group the hash of its id. Partition = place mod number of partitions, so the
-place outlives a change of that number. Ids that groupmq makes end with the place of their job, as four characters.
+A *place* is a number of 24 bits. The place of a group is the hash of its id. Partition = place mod number of
+partitions, so the place outlives a change of that number. Ids that groupmq makes end with the place of their job, as
+four characters.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 MOST_PARTITIONS = 1024
-"""More would make every fan-out long, and a cluster has hardly more primaries than this."""
+"""More would make every fan-out slow, and hardly any cluster has more primaries than this."""
 PLACES = 2**24
 SLOTS = 16384
 """Slots of a cluster."""
@@ -30,7 +31,7 @@ class Part(NamedTuple):
 
 
 def place_of(text: str) -> int:
-    """The place of a group, or of anything else that has a name. The same in every process, for ever: it is stored."""
+    """The place of a group, or of an id. It is stored, so it must be the same in every process and every release."""
     return int.from_bytes(blake2b(text.encode(), digest_size=3).digest(), "big")
 
 
@@ -57,10 +58,10 @@ def slot_of_tag(tag: str) -> int:
 
 @lru_cache(maxsize=8 * MOST_PARTITIONS)
 def tag_of(name: str, part: Part) -> str:
-    """The hash tag of a partition. Names have no braces, so it is the tag of no other queue.
+    """The hash tag of a partition. Names have no braces, so no other queue has the same tag.
 
     The slots of a cluster are divided evenly: partition i of P gets a slot in the i-th of P equal ranges, by trying
-    numbers until one fits. By chance alone, one of three primaries gets a fifth more than its share of 64 partitions.
+    numbers until one fits. Left to chance, one of three primaries gets a fifth more than its share of 64 partitions.
     """
     number, of = part
     first, end = -(-number * SLOTS // of), -(-(number + 1) * SLOTS // of)

@@ -47,9 +47,9 @@ class QueueArguments(TypedDict, total=False):
     job_timeout: Duration
     """The lease: a job that gets no heartbeat for this long is taken back."""
     max_attempts: int
-    """Runs in all of a job that brings no number."""
+    """How many attempts a job has that sets no number of its own."""
     backoff: BackoffPolicy | Duration
-    """The pause before the next attempt: a Backoff, seconds, or a function of the attempt and perhaps the error."""
+    """The wait before the next attempt: a Backoff, seconds, or a function of the attempt, or of attempt and error."""
     on_retry: OnRetry
     """`hold`: a group waits for the next attempt of its job. `yield`: it goes on."""
     on_failed: OnFailed
@@ -58,9 +58,9 @@ class QueueArguments(TypedDict, total=False):
     breaker: Breaker | None
     """A group whose attempts fail this often in a row rests, then one job is tried."""
     keep_completed: int | Retention
-    """The newest completed jobs that are kept; 0: they are removed at once."""
+    """How many completed jobs are kept, the newest ones; 0: none."""
     keep_failed: int | Retention
-    """The newest failed jobs that are kept; 0: they are removed at once."""
+    """How many failed jobs are kept, the newest ones; 0: none."""
     ordering: Ordering | None
     """How long a job or a group waits for jobs that arrive late but sort before it."""
     fairness: Fairness
@@ -70,21 +70,21 @@ class QueueArguments(TypedDict, total=False):
     exclusive: bool
     """Only one worker at a time runs jobs of this queue."""
     rate_limit: RateLimit | None
-    """The most starts of the queue in any span of that length."""
+    """The most jobs of the queue that may start in any span of a given length."""
     group_rate_limit: RateLimit | None
     """The same for each group."""
     max_group_size: int | None
-    """Live jobs that a group may have; an add of one more raises GroupFull."""
+    """The most live jobs that a group may have; adding one more raises GroupFull."""
     priority_ageing: Duration | None
     """Waiting for this long counts as one level of priority."""
     partitions: int | None
     """Hash tags over which groups are spread, so that a queue can use every primary of a cluster."""
     events: bool
-    """Whether what happens is written to the log of events."""
+    """Whether events are written to the queue's log."""
     middleware: Sequence[Any]
     """Hooks around adding and handling."""
     max_payload: int
-    """Bytes of data that a job may have."""
+    """The most bytes that the data of a job, or its return value, may have."""
     serializer: Serializer
     """How data and results become bytes. `TypedJSON` keeps the types of Python."""
     durability: DurabilityName | Durability
@@ -240,7 +240,7 @@ class QueueOptions:
     def shared(self) -> str:
         """The settings of SHARED as they are stored.
 
-        Those at their default are left out, so a setting that a later release brings changes nothing for old queues.
+        Those at their default are left out, so a setting that a later release adds changes nothing for old queues.
         """
         settings = self.described()
         changed = {name: settings[name] for name in SHARED if settings[name] != SHARED_DEFAULTS.get(name)}
@@ -248,7 +248,7 @@ class QueueOptions:
 
     @property
     def rules(self) -> dict[str, Any]:
-        """What the scripts act on, `lua/lib/meta.lua`; only what differs from the defaults."""
+        """The settings as the scripts read them (`lua/lib/meta.lua`); only those that differ from the defaults."""
         window = self.ordering
         rules = {
             "event_window": window.window_ms if window and window.kind == "event_time" else None,
@@ -268,7 +268,7 @@ class QueueOptions:
 
     @property
     def as_stored(self) -> QueueOptions:
-        """With one partition where the number was not given: that is what a queue without partitions is stored with."""
+        """With one partition if no number was given: that is how a queue without partitions is stored."""
         return replace(self, partitions=self.partitions or 1)
 
     @property

@@ -57,7 +57,7 @@ def pack_body(
     has_ttl: bool = False,
     holds: bool | None = None,
 ) -> bytes:
-    """What follows `created`; the server puts sort key and time of creation before it.
+    """The body of a record. The server puts the sort key and the time of creation before it.
 
     `holds`: whether the job blocks its group when it has failed for good; None = as the queue says.
     """
@@ -72,17 +72,17 @@ def pack_body(
 
 
 def data_of(body: bytes) -> bytes:
-    """The data in what `pack_body` made."""
+    """The data of a body."""
     return body[_data_at(body) :]
 
 
 def is_beside(body: bytes) -> bool:
-    """Whether the server keeps the data beside this body; then it is not here, or was joined to it."""
+    """Whether the server keeps the data apart from this body. If so, the body has no data unless it was joined."""
     return body[2] & BESIDE != 0
 
 
 def divided(body: bytes) -> tuple[bytes, bytes]:
-    """The two parts of what `pack_body` made: all that precedes the data, and the data."""
+    """The two parts of a body: the preamble and the data."""
     at = _data_at(body)
     return body[:at], body[at:]
 
@@ -94,7 +94,7 @@ def _data_at(body: bytes) -> int:
 
 
 def settings_of(body: bytes) -> tuple[int, dict[str, Any]]:
-    """max_attempts (0 = none of its own) and options in what `pack_body` made."""
+    """The max_attempts (0 = none of its own) and the options of a body."""
     max_attempts, _, options, _, _ = parts(bytes(_BODY_AT) + body)
     return max_attempts, options
 
@@ -115,7 +115,7 @@ def unpack(raw: bytes) -> Record:
 def parts(raw: bytes) -> tuple[int, str | None, dict[str, Any], bytes, bytes]:
     """The parts of a stored record that a run needs: max_attempts, group, options, data, rest (`read_sort_key`).
 
-    Half as much work as reading all of it, and thousands are read in a second.
+    This is half the work of reading all of it, and thousands are read in a second.
     """
     max_attempts, _, size = _BODY.unpack_from(raw, _BODY_AT)
     at = 27 + size
@@ -130,6 +130,6 @@ def parts(raw: bytes) -> tuple[int, str | None, dict[str, Any], bytes, bytes]:
 
 
 def read_sort_key(raw: bytes) -> tuple[int, int, int]:
-    """Priority, order and time of creation, of what `parts` left over."""
+    """Priority, order and time of creation, from the rest that `parts` returned."""
     priority, order, made_hi, made_lo = _SORT_KEY.unpack_from(raw)
     return _LAST_PRIORITY - priority, _LAST_ORDER - order, (made_hi << 32) | made_lo

@@ -20,16 +20,16 @@ from groupmq.core.errors import ConfigurationError
 CatchUp = Literal["one", "all", "none"]
 Overlap = Literal["allow", "skip"]
 GRACE_MS = 2000
-"""A tick that a living scheduler sees this late is late, not missed."""
+"""A tick that a running scheduler sees up to this late is late, not missed."""
 MOST_TICKS = 1000
-"""Occurrences of one repeat that a single call adds."""
+"""The most occurrences of one repeat that a single call adds."""
 _LONGEST_CHANGE = timedelta(hours=3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Repeat(ABC):
     key: str | None = None
-    """Its name within the group; by default the schedule in words. Adding the same name again updates it."""
+    """Its name within the group; by default the schedule in words. A repeat of the same name updates it."""
     start: Instant | None = None
     end: Instant | None = None
     limit: int | None = None
@@ -72,7 +72,7 @@ class _Repeat(ABC):
         """The fields that decide when it ticks. While they stay the same, a new definition keeps its grid."""
 
     def plan(self, now: int, before: dict[str, Any] | None) -> dict[str, Any]:
-        """As stored: the timing, on the grid it had before if it had one."""
+        """The repeat as it is stored. With the same timing as before it stays on the same grid."""
         timing = self._timing()
         rest = {"end": self._millis("end"), "limit": self.limit, "catch_up": self.catch_up, "says": self.describe()}
         if before is not None and self.keeps_grid(before):
@@ -102,7 +102,7 @@ class _Repeat(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Every(_Repeat):
-    """Tick each `interval` seconds on a fixed grid, from `start` or from when it is defined. It does not drift.
+    """Tick every `interval` seconds on a fixed grid, from `start` or from the definition on. It does not drift.
 
     >>> Every(5).describe()
     'every 5 s'
@@ -111,7 +111,7 @@ class Every(_Repeat):
     interval: Duration = field(kw_only=False)
 
     def __post_init__(self) -> None:
-        # No zero-argument super() in a slotted dataclass: it would look for the class before its slots.
+        # No zero-argument super() in a slotted dataclass: it would look in the class from before its slots.
         _Repeat.__post_init__(self)
         seconds(self.interval, "Every.interval", minimum=0.001)
 
@@ -128,7 +128,7 @@ class Every(_Repeat):
 
 @dataclass(frozen=True, slots=True)
 class Cron(_Repeat):
-    """Tick when a cron pattern says, in a time zone (UTC by default): 5 fields, or 6 with seconds in front.
+    """Tick when a cron pattern matches, in a time zone (UTC by default): 5 fields, or 6 with seconds in front.
 
     A tick that falls into the gap of a clock change comes at the gap's end; one in the hour that happens twice comes
     once, the first time. Patterns with a `*` for the minute or hour follow real time: they tick in both hours.
@@ -173,11 +173,11 @@ def zone(name: object) -> tzinfo:
         raise ConfigurationError.expected("Cron.tz", expected, name) from None
 
 
-# Ticks, in epoch milliseconds. A plan is what `Repeat.plan` made, read back from the server.
+# Ticks, in epoch milliseconds. A plan is a result of `Repeat.plan`, read back from the server.
 
 
 def tick_after(plan: dict[str, Any], instant: int) -> int | None:
-    """The first tick after `instant`; None if there is none any more."""
+    """The first tick after `instant`; None if the repeat has ended."""
     start = plan["start"]
     if start is not None and instant < start:
         instant = start - 1
@@ -248,18 +248,18 @@ def _placed(wall: datetime, timezone: tzinfo) -> datetime:
 
 
 class Ticks(NamedTuple):
-    """What to do about a repeat that is due."""
+    """The decision about a repeat that is due."""
 
     run: list[int]
     next: int
-    """The tick after those; 0 = there is none."""
+    """The tick that is expected next; 0 = there is none."""
 
 
 def due_ticks(plan: dict[str, Any], expected: int, count: int, now: int, *, watched: bool) -> Ticks:
-    """The occurrences to add at `now`, the next tick expected being `expected`, and `count` having been added before.
+    """The occurrences to add at `now`. `expected` is the stored next tick; `count` occurrences were added before.
 
-    `watched`: a scheduler was there before the tick. Ticks that it sees a little late are run, each of them. Without a
-    scheduler, or much too late, ticks are missed and `catch_up` decides.
+    `watched`: a scheduler was running before the tick. Each tick that it sees at most GRACE_MS late is run. Without a
+    scheduler, or later than that, ticks count as missed and `catch_up` decides.
     """
     if plan["catch_up"] == "all" or (watched and now - expected <= GRACE_MS):
         run = list(islice(_between(plan, expected - 1, now), MOST_TICKS))

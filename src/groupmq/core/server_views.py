@@ -9,7 +9,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True, order=True)
 class QueueInfo:
-    """A queue that a server has."""
+    """A queue on a server."""
 
     name: str
     prefix: str
@@ -25,7 +25,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that `Queue.check` looked at."""
+    """The result of one test of `Queue.check`."""
 
     name: str
     status: Literal["ok", "warn", "fail"]

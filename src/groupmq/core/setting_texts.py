@@ -28,16 +28,16 @@ ORDERING = "event_time:2s, arrival:500ms, arrival:500ms..2s, or none"
 
 
 class _Unreadable(Exception):
-    """The text cannot be read; the caller adds what could be written."""
+    """The text cannot be read; the caller adds the expected form."""
 
 
 def read(name: str, text: str) -> Any:
-    """The value of a setting. Raises ConfigurationError with its name, what was expected and what came.
+    """The value of a setting. Raises ConfigurationError with its name, the expected form and the text.
 
-    Whether the value is in range is left to `QueueSettings.changed`, which knows the others too.
+    Whether the value is in range is left to `QueueSettings.changed`, which knows the other settings too.
     """
     if name not in _READERS:
-        raise ConfigurationError(f"{name!r} is no setting of a queue; known: {', '.join(_READERS)}")
+        raise ConfigurationError(f"{name!r} is not a setting of a queue; known: {', '.join(_READERS)}")
     expected, reader = _READERS[name]
     try:
         return reader(text.strip())
@@ -48,7 +48,7 @@ def read(name: str, text: str) -> Any:
 
 
 def expected(name: str) -> str:
-    """What can be written for a setting."""
+    """The form of the texts that a setting takes."""
     return _READERS[name][0]
 
 
@@ -119,7 +119,7 @@ def _ordering(text: str) -> Ordering:
 
 
 def _partitions(_text: str) -> int:
-    raise ConfigurationError("partitions: it takes moving the jobs; use `groupmq queue repartition`")
+    raise ConfigurationError("partitions: a change moves the jobs; use `groupmq queue repartition`")
 
 
 _READERS: dict[str, tuple[str, Callable[[str], Any]]] = {

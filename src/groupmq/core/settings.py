@@ -35,7 +35,7 @@ class StoredQueue(NamedTuple):
     handling: str = ""
     """The settings by which processes handle jobs. Empty: the queue was made by a release that stored none."""
     revision: bytes = b""
-    """Changes with every change of the settings. Also empty if such a release made the queue."""
+    """Changes with every change of the settings. Empty if a release without stored revisions made the queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class QueueSettings:
             try:
                 known[name] = _READ[name](value) if name in _READ else value
             except (AttributeError, KeyError, TypeError, ValueError):
-                unknown[name] = value  # of a kind that a newer release brought
+                unknown[name] = value  # of a form that a newer release added
         return cls(**known, unknown=unknown)
 
     @classmethod
@@ -89,7 +89,7 @@ class QueueSettings:
         return cls.from_stored(json.loads(stored.handling or "{}") | json.loads(stored.config))
 
     def options(self) -> dict[str, Any]:
-        """The options to pass to `Queue` so as to agree with what is stored; only those that differ from defaults."""
+        """The options with which a `Queue` agrees with these settings; only those that differ from the defaults."""
         given = {name: getattr(self, name) for name in self.names()}
         return {name: value for name, value in given.items() if value != getattr(DEFAULTS, name)}
 
@@ -104,7 +104,7 @@ class QueueSettings:
         return QueueSettings.from_stored(changed(self, "-", given).described())
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it: orderings and limits as mappings, durations in seconds."""
+        """The settings as JSON can hold them: orderings and limits as mappings, durations in seconds."""
         found: dict[str, Any] = {}
         for one in fields(self):
             value = getattr(self, one.name)
@@ -113,7 +113,7 @@ class QueueSettings:
 
 
 def adopted(options: QueueOptions, settings: QueueSettings) -> QueueOptions:
-    """The options of a process that uses a queue with these settings. What is not stored stays the process's own."""
+    """The options of a process that uses a queue with these settings. All other options stay as they are."""
     ageing = settings.priority_ageing
     values = {name: getattr(settings, name) for name in (*HANDLING, *SHARED)}
     values["job_timeout_ms"] = round(values.pop("job_timeout") * 1000)
@@ -135,7 +135,7 @@ def differences(mine: QueueOptions, stored: QueueSettings) -> list[str]:
 
 
 def storable(given: QueueArguments) -> QueueArguments:
-    """Those of the options of a queue that can be stored with it."""
+    """The options of a queue that can be stored with it."""
     found: Any = {
         name: value
         for name, value in given.items()
@@ -153,7 +153,7 @@ def not_known(settings: QueueSettings) -> list[str]:
 
 
 def given_too(options: QueueOptions, settings: QueueSettings, names: Iterable[str]) -> QueueOptions:
-    """These settings as if the process had been given their stored values."""
+    """The options as if the process had been given the stored values of these settings."""
     stored, one_by_one = adopted(options, settings), dict[str, Any]()
     for name in names:
         attribute = f"{name}_ms" if name in ("job_timeout", "priority_ageing") else name
@@ -162,7 +162,7 @@ def given_too(options: QueueOptions, settings: QueueSettings, names: Iterable[st
 
 
 def changed(settings: QueueSettings, name: str, changes: QueueArguments) -> QueueOptions:
-    """The options to store when these settings are to change; all others stay as they are stored.
+    """The options to store after these changes; all other settings stay as they are stored.
 
     Raises ConfigurationError for an option that is not stored, and for values that do not go together.
     """
@@ -176,7 +176,7 @@ def changed(settings: QueueSettings, name: str, changes: QueueArguments) -> Queu
             )
         if one not in HANDLING and one not in SHARED:
             raise ConfigurationError(
-                f"{one}: belongs to each process and is not stored with the queue; give it to Queue(...) there"
+                f"{one}: belongs to each process and is not stored with the queue; give it to each Queue(...)"
             )
     if callable(changes.get("backoff")):
         raise ConfigurationError("backoff: a callable cannot be stored; give it to Queue(...) or to the workers")

@@ -1,4 +1,4 @@
-"""Options that are declared once, in a TypedDict, and shown by `help()` and `inspect.signature` of what takes them."""
+"""Options that are declared once, in a TypedDict, and shown by `help()` and `inspect.signature` of their callables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def shows_options(declared: type, defaults: Mapping[str, Any]) -> Callable[[F], 
         found = signature.parameters.values()
         first = [one for one in found if one.kind < inspect.Parameter.KEYWORD_ONLY]
         last = [one for one in found if one.kind is inspect.Parameter.KEYWORD_ONLY]
-        # A TypedDict holds each annotation as the text that was written; the other parameters' are texts as well.
+        # A TypedDict holds each annotation as the text that was written; the other parameters have texts as well.
         written = {name: getattr(hint, "__forward_arg__", hint) for name, hint in declared.__annotations__.items()}
         options = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=hint)
@@ -41,7 +41,7 @@ def unknown_option(function: str, given: Collection[str], known: Collection[str]
 
 
 def complete(function: str, given: Mapping[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
-    """All arguments of a constructor. A name that is none of them raises a TypeError with the nearest one."""
+    """All arguments of a constructor. An unknown name raises a TypeError that suggests the nearest one."""
     unknown = unknown_option(function, given, defaults)
     if unknown is not None:
         raise unknown

@@ -13,7 +13,7 @@ from groupmq.core.record import Stored, parts, read_sort_key
 
 
 class LogLine(NamedTuple):
-    """A line that a handler has logged."""
+    """A line that a handler logged."""
 
     at: datetime
     text: str
@@ -142,7 +142,7 @@ class Snapshot:
 
     @property
     def attempt(self) -> int:
-        """Number of the current run, from 1. Of a finished job: of its last run, 0 = none. Else: of the next run."""
+        """Number of the current run, from 1. If the job has ended, of its last run, 0 = none. Else of the next run."""
         return self.attempts_made if self.state in _FINISHED else self.attempts_made + 1
 
     @property

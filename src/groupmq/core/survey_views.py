@@ -1,4 +1,4 @@
-"""A queue at one moment, as a monitor shows it: plain, frozen, typed. Durations are in seconds."""
+"""A queue at one point in time, as a monitor shows it: plain, frozen, typed. Durations are in seconds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class JobTotals:
 
 @dataclass(frozen=True, slots=True)
 class GroupActivity:
-    """A group and what happens in it. The id of the jobs without a group is None."""
+    """A group and its activity. The jobs without a group are shown as one with the id None."""
 
     id: str | None
     state: str
@@ -35,9 +35,9 @@ class GroupActivity:
     active: int
     delayed: int
     waited: float | None
-    """Seconds its first job has waited."""
+    """Seconds that its first job has waited."""
     held_for: float | None
-    """Seconds until that job may start, where it has to wait."""
+    """Seconds until that job may start; None if it need not wait, or no time is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class LiveWorker:
 
 @dataclass(frozen=True, slots=True)
 class QueueSurvey:
-    """A queue at one moment: counts, totals, its busiest groups, what runs, what failed, who works."""
+    """A queue at one point in time: counts, totals, busiest groups, runs, failures and workers."""
 
     at: datetime
     paused: bool
@@ -92,14 +92,14 @@ class QueueSurvey:
     """Seconds that the longest-waiting job that could start now has waited."""
     longest_held: HeldGroup | None = None
     busiest: tuple[GroupActivity, ...] = ()
-    """Groups with most waiting and running jobs, of those looked at so far."""
+    """Groups with the most waiting and running jobs, of those looked at so far."""
     most_delayed: tuple[GroupActivity, ...] = ()
     """Groups whose first job has waited longest, of those looked at so far."""
     runs: tuple[RunningJob, ...] = ()
     failures: tuple[RecentFailure, ...] = ()
     workers: tuple[LiveWorker, ...] = ()
     cursor: str = "0"
-    """Where among the groups the next survey goes on."""
+    """Where the next survey continues among the groups."""
     groups_blocked: int = 0
     """Groups that a failed job blocks."""
     blocked: tuple[GroupInfo, ...] = ()

@@ -23,9 +23,9 @@ async def end_tasks(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
 
 
 async def await_honouring_cancel(call: Awaitable[T]) -> T:
-    """Await a call of the client library. A cancellation that came meanwhile counts, whatever the call returns.
+    """Await a call of the client library. A cancellation that comes meanwhile is raised, even if the call returns.
 
-    The library sends with `wait_for`, which on Python 3.11 swallows one that comes when the sending is done already.
+    The library sends with `wait_for`, which on Python 3.11 swallows a cancellation that comes when the sending is done.
     """
     task = asyncio.current_task()
     before = task.cancelling() if task is not None else 0
@@ -37,7 +37,7 @@ async def await_honouring_cancel(call: Awaitable[T]) -> T:
 
 
 class Waiting(Generic[T]):
-    """A coroutine that waits after its first step in a context. Awaiting this runs its other steps there too."""
+    """A coroutine that waits after its first step in a context. Awaiting this runs the other steps in that context."""
 
     __slots__ = ("_awaited", "_called", "_context")
 
@@ -77,7 +77,7 @@ def as_coroutine_function(called: Callable[[A], Awaitable[T]]) -> Callable[[A], 
 
 
 def start_in_context(context: Context, called: Coroutine[Any, Any, T]) -> T | Waiting[T]:
-    """Run a coroutine in `context` until it waits: what it sets there, the rest of the task does not see.
+    """Run a coroutine in `context` until it waits. The rest of the task does not see variables that it sets there.
 
     Returns its value if it has ended, which spares short coroutines an `await`. A task has one context for its whole
     life, and a task for each coroutine would cost more than most coroutines here.

@@ -1,4 +1,4 @@
-"""JSON that keeps the types of Python: what JSON has no form for is stored as an object with one key, its tag."""
+"""JSON that keeps the types of Python: a value without a form in JSON is stored as an object with one key, its tag."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import msgspec
 from groupmq.core.faithful import Unstorable, below, shown
 
 _DEEPEST = 100
-"""Levels of nesting. A limit of our own: what one process can store, every other can read."""
+"""Levels of nesting. A fixed limit, so that every process can read a value that another one has stored."""
 _MARK = "$"
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -26,9 +26,9 @@ _LARGEST = 2**63
 class TypedJSON:
     """A serializer whose values come back equal and of the same type: `Queue("orders", serializer=TypedJSON())`.
 
-    Beside what JSON has: Decimal, datetime, date, time, timedelta, UUID, bytes, set, frozenset, tuple, keys of any of
-    these types, NaN, infinities, integers of any size. Anything else, subclasses too, is refused. Reading makes nothing
-    but these types. All processes of a queue need the same serializer.
+    Besides the types of JSON: Decimal, datetime, date, time, timedelta, UUID, bytes, set, frozenset, tuple, keys of any
+    of these types, NaN, infinities, integers of any size. All other types are refused, subclasses too. Reading makes
+    values of these types only. All processes of a queue need the same serializer.
 
     >>> TypedJSON().decode(TypedJSON().encode({"price": Decimal("9.90")}))
     {'price': Decimal('9.90')}
@@ -82,7 +82,7 @@ def _packed_dict(value: dict[Any, Any], depth: int) -> dict[str, Any]:
 
 
 def _looks_like_a_tag(value: dict[str, Any]) -> bool:
-    """Such a dict is stored as pairs: it would be read as what it looks like."""
+    """Whether a dict could be taken for a tag when it is read. Such a dict is stored as pairs."""
     return len(value) == 1 and next(iter(value)).startswith(_MARK)
 
 
@@ -142,11 +142,11 @@ _PACK: dict[type, tuple[str, Callable[[Any], Any]]] = {
 
 
 def _unpacked(value: Any, depth: int) -> Any:
-    """The value that was packed. Raises ValueError for what no packing makes."""
+    """The value that was packed. Raises ValueError for a value that no packing makes."""
     kind = type(value)
     if kind is not dict and kind is not list:
         return value
-    # A tag adds a level of its own, pairs add two.
+    # A tag adds one level, pairs add two.
     if depth > 3 * _DEEPEST:
         raise ValueError(f"not TypedJSON: nested more than {_DEEPEST} levels deep")
     if kind is list:
@@ -170,7 +170,7 @@ def _untagged(tag: str, stored: Any, depth: int) -> Any:
     except RecursionError:
         raise
     except Exception as error:
-        raise ValueError(f"not TypedJSON: {shown(stored)} is no {tag[1:]}: {error}") from None
+        raise ValueError(f"not TypedJSON: {shown(stored)} cannot be read as {tag[1:]}: {error}") from None
     raise ValueError(f"not TypedJSON: unknown tag {shown(tag)}; a newer release may have written it")
 
 

@@ -32,7 +32,7 @@ class JobCounts:
 class GroupInfo:
     """One group. `state`: idle, ready, busy, parked (its head waits for `held_for`), paused or blocked.
 
-    A group that is paused and blocked is shown as paused while jobs wait in it; `blocked_since` says the rest.
+    A group that is paused and blocked is shown as paused while jobs wait in it; `blocked_since` is set all the same.
     """
 
     id: str
@@ -43,9 +43,9 @@ class GroupInfo:
     concurrency: int
     paused: bool
     held_for: float | None
-    """Seconds until the head may start, when it has to wait (a back-off)."""
+    """Seconds until the head may start; None if it need not wait, or no time is known."""
     held: HeldGroup | None = None
-    """The reason why the group cannot start its head, with since when and until when; None if it can."""
+    """Why the group cannot start its head, since when and until when; None if it can."""
     rate_limit: RateLimit | None = None
     """Its own, or the queue's `group_rate_limit`."""
     blocked_by: str | None = None
@@ -64,7 +64,9 @@ class GroupInfo:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How long something took: `buckets[i]` is how many were below `bounds[i]` seconds; the last bound is infinite."""
+    """A distribution of durations: `buckets[i]` counts those from `bounds[i - 1]` to below `bounds[i]` seconds.
+
+    The last bound is infinite."""
 
     bounds: tuple[float, ...]
     buckets: tuple[int, ...]
@@ -107,17 +109,17 @@ class MinuteStats:
     started: int
     """Jobs that started for the first time."""
     mean_wait: float
-    """Seconds they had waited, on average."""
+    """Seconds that these had waited, on average."""
     mean_run: float
     """Seconds that runs took, on average."""
     wait: Histogram = EMPTY
     """How long the jobs that started had waited."""
     run: Histogram = EMPTY
-    """How long the runs took that ended."""
+    """How long the runs that ended took."""
     retention_dropped: int = 0
     """Failed jobs that were removed because more than `keep_failed` were kept."""
     minutes: int = 1
-    """How long the span is; of the last one, how much of it has begun."""
+    """Minutes of the span; of the last span, those that have begun."""
 
     @property
     def processed(self) -> int:
@@ -145,7 +147,7 @@ class HeldGroup:
     job_id: str | None
     """The job that holds it: the running one, the one in its back-off, or the failed one that blocks it."""
     attempt: int | None
-    """Of that job: the current run, or the one that failed."""
+    """The attempt of that job: the current one, or the one that failed."""
     since: datetime
     """Since when the first job has been waiting."""
     until: datetime | None
@@ -193,14 +195,14 @@ class Metrics:
     groups_ready: int
     """Groups that may start a job now."""
     groups_parked: int
-    """Groups whose head has to wait: for a back-off, a window, a rate."""
+    """Groups whose head has to wait: for a back-off, a window or a rate limit."""
     groups_paused: int
     oldest_wait: float | None
     """The same as `oldest_startable_wait`."""
     wait: Histogram
-    """From when a job may start to the start of its first attempt."""
+    """The time from when a job may start to the start of its first attempt."""
     run: Histogram
-    """Each run that ended with an outcome."""
+    """The duration of each run that ended with an outcome."""
     series: list[MinuteStats]
     """Oldest first; the last one is the minute under way."""
     oldest_startable_wait: float | None = None
@@ -208,9 +210,9 @@ class Metrics:
 
     Grows when workers are too few. Jobs behind a held group do not count here."""
     longest_held: HeldGroup | None = None
-    """Of the groups that cannot start their first job, the one whose first job has waited longest; None if none is.
+    """Of the groups that cannot start their first job, the one whose first job has waited longest; else None.
 
-    Grows when one customer is blocked, however many workers there are."""
+    Grows while one group is held, however many workers there are."""
     groups_blocked: int = 0
     """Groups that a failed job blocks (`on_failed="hold"`)."""
     longest_blocked: float | None = None
@@ -220,7 +222,7 @@ class Metrics:
     longest_breaker_open: float | None = None
     """Seconds that the breaker which opened first has been open; None if none is."""
     longest_held_unpaused: HeldGroup | None = None
-    """The same as `longest_held`, of groups that no operator has paused: an old pause hides no other."""
+    """The same as `longest_held`, of groups that no operator has paused: an old pause hides no other hold."""
 
     @property
     def processed(self) -> int:
@@ -311,7 +313,7 @@ class Failure:
     final: bool
     worker: str
     error_class: str | None = None
-    """Class of what the handler raised, with its path; None if it raised nothing (a stall)."""
+    """Class of the error that the handler raised, with its path; None if it raised none (a stall)."""
     group_id: str | None = None
 
 
@@ -344,7 +346,7 @@ class DutyReport:
     """The report of one run of a duty; see `Queue.run_duty_once`."""
 
     done: int = 0
-    """Everything that was done, counted together."""
+    """The sum of all counts below, without `errors`."""
     next_in: float | None = None
     """Seconds until there is more to do, as far as is known; None if nothing is known to come."""
     added: int = 0
@@ -367,7 +369,7 @@ class DutyReport:
 
 @dataclass(slots=True)
 class RepairReport:
-    """What `repair` looked at and what it mended: kind of damage -> ids. Normally empty."""
+    """The report of `repair`: how much it checked, and what it mended (kind of damage -> ids; normally empty)."""
 
     jobs: int = 0
     groups: int = 0

@@ -1,4 +1,4 @@
-"""Numbers, durations, sizes and moments in words."""
+"""Numbers, durations and times in words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 
 def when(moment: datetime | None) -> str:
-    """A moment in UTC, always in the same width."""
+    """A time in UTC, to the second; `-` for None."""
     return "-" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 

@@ -33,9 +33,9 @@ class WorkerArguments(TypedDict, total=False):
     heartbeat: Duration | None
     """The time between two renewals of leases. Default: a third of `job_timeout`."""
     max_attempts: int | None
-    """Runs in all of a job that brings no number. Default: that of the queue."""
+    """How many attempts a job has that sets no number of its own. Default: that of the queue."""
     backoff: BackoffPolicy | Duration | None
-    """The pause before the next attempt of a job that brings none. Default: that of the queue."""
+    """How long a job that has no back-off of its own waits for its next attempt. Default: that of the queue."""
     on_error: Callable[..., Any] | None
     """Called with the error and the job of each failed attempt; without a job if the server is out of reach."""
     maintenance: bool
@@ -43,11 +43,11 @@ class WorkerArguments(TypedDict, total=False):
     cleanup_interval: Duration
     """The time between two clean-ups."""
     stalled_interval: Duration
-    """The longest time between two looks for expired leases, which usually happen when one is due."""
+    """The longest time between two checks for expired leases. Usually a check comes when a lease is due."""
     max_stalled: int | None
     """A job whose lease has expired more often than this fails for good."""
     blocking_timeout: Duration
-    """The longest read that waits for work."""
+    """The longest time for which one read waits for work."""
     atomic_completion: bool
     """Whether one call may report outcomes and take new jobs."""
     batch_size: int | None
@@ -55,19 +55,19 @@ class WorkerArguments(TypedDict, total=False):
     batch: int | None
     """The handler gets up to this many jobs of one group, as a list."""
     batch_wait: Duration
-    """How long a group waits until its batch is full."""
+    """How long a group waits for its batch to fill."""
     on_startup: Callable[[], Any] | None
     """Awaited before the first job; every handler finds the value that it returns in `job.context`."""
     on_shutdown: Callable[..., Any] | None
     """Awaited after the last job."""
     prefetch: Literal["auto"] | int
-    """`auto`: jobs are taken ahead while handlers are short. A number: at most that many; 0: none."""
+    """`auto`: jobs are prefetched while handlers are short. A number: at most that many; 0: none."""
     executor: Literal["thread", "process"]
     """Where a `def` handler runs."""
     middleware: Sequence[Any]
     """Hooks around each run."""
     unreachable_timeout: Duration | None
-    """`run` raises ConnectionLost when the server was out of reach for this long. Default: it tries for ever."""
+    """`run` raises ConnectionLost when the server has been out of reach for this long. Default: it tries for ever."""
 
 
 WORKER_DEFAULTS: dict[str, Any] = {
@@ -144,7 +144,7 @@ class WorkerOptions:
         beat = given["heartbeat"]
         own_beat = None if beat is None else seconds(beat, "heartbeat", minimum=0.01)
         heartbeat = lease / 3 if own_beat is None else own_beat
-        # A lease that is only a default may be another one in the queue as it is stored: that is checked at the start.
+        # A lease that is only the default may differ from the stored one. The worker checks that when it starts.
         if heartbeat >= lease and (queue.is_stored or "job_timeout" in queue.given):
             raise ConfigurationError.expected("heartbeat", f"less than job_timeout ({lease:g} s)", beat)
         attempts, policy, name, stalls = (given[key] for key in ("max_attempts", "backoff", "name", "max_stalled"))

@@ -50,13 +50,13 @@ class Dashboard:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif scope["type"] == "http":
-            # A router that finds an app raises for an unknown path, which then becomes an error page of the dashboard.
+            # With "app" in the scope, the router raises for an unknown path, and Failing answers with an error page.
             await self._app({**placed(scope), "app": self}, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1000})
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """An app that is served alone closes what it opened when the server stops. A mounted app gets no lifespan."""
+        """Close the queues when a server that serves only this app stops. A mounted app gets no lifespan."""
         await receive()
         await send({"type": "lifespan.startup.complete"})
         await receive()
@@ -87,7 +87,7 @@ def create_app(
     `queues`: names or Queue objects; None = all queues of the server `redis` (a URL or an asyncio client).
     `auth`: a token, names with hashed passwords (`hash_password`), or a function (request) -> user or None. Without it
     only this machine is served. `permissions(user, action)` decides what a user may do; the action "view" means
-    looking. `redact`: names of fields, or a function (value, kind) -> value: what it hides is hidden on every path.
+    to see the pages. `redact`: names of fields, or a function (value, kind) -> value. A hidden value appears nowhere.
     `audit(entry)` is called with every action: user, action, queue, target, count, outcome. `secret`: signs sessions
     and forms, so that they survive a restart and are valid in every process that has the same secret; without it
     everybody logs in again after a restart.
@@ -109,7 +109,7 @@ def create_app(
 
 
 def routes(services: Services) -> list[BaseRoute]:
-    """Every page twice: for people, and below /api/v1."""
+    """All routes. Each page has two: one for people, and one below /api/v1."""
     streams = Streams()
     found: list[BaseRoute] = []
     for name, page in PAGES.items():
@@ -141,5 +141,5 @@ def addresses(name: str) -> list[str]:
 
 
 async def health(request: Request) -> Response:
-    """The process is alive. The server of the queues is not checked: a restart of the dashboard would not mend it."""
+    """Answer if the process is alive. The server of the queues is not checked: a restart would not help."""
     return PlainTextResponse("ok\n")

@@ -1,4 +1,4 @@
-"""Which queues there are, and how to open them: as they are stored, without making any."""
+"""Lists the queues, and opens them with their stored settings without creating any."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from groupmq.dashboard.options import Options
 from groupmq.dashboard.reading import READABLE
 
 _LIST_FOR = 2.0
-"""Seconds for which a list of the server's queues is good."""
+"""Seconds for which a list of the server's queues is reused."""
 
 
 class Catalogue:
-    """The queues that a dashboard shows. Opened when they are first asked for, and kept open."""
+    """The queues that a dashboard shows. Each is opened when it is first requested, and kept open."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -26,7 +26,7 @@ class Catalogue:
         self._listed_at = -_LIST_FOR
 
     async def names(self) -> list[str]:
-        """Names in the order given, or all of the server by name."""
+        """The names in the given order, or those of all queues of the server, sorted."""
         if self._only is not None:
             return self._only
         if time.monotonic() - self._listed_at >= _LIST_FOR:
@@ -49,12 +49,12 @@ class Catalogue:
                     )
                 except ConfigurationError:
                     if name in self._listed:
-                        raise  # it is there, stored in a format that this release does not read
+                        raise  # it exists, in a format that this release does not read
                     raise QueueNotFound(name, "this server") from None  # a name that no queue can have
             return self._open[name]
 
     async def forget(self, name: str) -> None:
-        """Close a queue that is gone; the next look opens it again."""
+        """Close a queue that is gone. If it exists again, the next request opens it."""
         queue = self._open.pop(name, None)
         self._listed_at = -_LIST_FOR
         if queue is not None:
@@ -67,7 +67,7 @@ class Catalogue:
         return self._options.descriptions.get(name, "")
 
     async def close(self) -> None:
-        """Close what was opened here, never the queues of the host app."""
+        """Close the queues that were opened here, never those of the host app."""
         queues, self._open = list(self._open.values()), {}
         for queue in queues:
             await queue.close()

@@ -24,7 +24,7 @@ _logger = logging.getLogger("groupmq.dashboard")
 
 
 class Refused(Exception):
-    """A request that is not carried out, and why."""
+    """Raised for a request that is refused; says why."""
 
     def __init__(self, status: int, title: str, text: str, hint: str = "") -> None:
         super().__init__(title)
@@ -58,7 +58,7 @@ def _parts(error: Exception) -> tuple[int, str, str, str]:
     if isinstance(error, GroupMQError):
         return _parts_of_queue_error(error)
     _logger.error("a page of the dashboard failed", exc_info=error)
-    return 500, "Something went wrong here", "It is in the log of the dashboard.", "Try again."
+    return 500, "Something went wrong here", "The error is in the log of the dashboard.", "Try again."
 
 
 def _parts_of_queue_error(error: GroupMQError) -> tuple[int, str, str, str]:
@@ -80,7 +80,7 @@ def _parts_of_queue_error(error: GroupMQError) -> tuple[int, str, str, str]:
         text = "The server that holds the queues does not answer, or refuses for now."
         return 503, "The server cannot be reached", text, "Jobs that are stored are safe. This page tries again."
     _logger.error("a call of the dashboard failed: %s", type(error).__name__)
-    return 500, "Something went wrong", "The server refused a call; the log of the dashboard says more.", "Try again."
+    return 500, "Something went wrong", "The server refused a call; see the log of the dashboard.", "Try again."
 
 
-_TITLES = {404: "There is no such page", 405: "Not with this method"}
+_TITLES = {404: "There is no such page", 405: "This method is not allowed"}

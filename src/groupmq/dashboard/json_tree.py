@@ -21,7 +21,7 @@ class Node:
 
 
 def json_tree(value: Any) -> Node:
-    """The tree of a value, with at most some thousand nodes."""
+    """The tree of a value, with a few thousand nodes at most."""
     left = [_MOST_NODES]
     return _node(None, value, left)
 

@@ -1,4 +1,4 @@
-"""What every page has around its document: the switcher, the tabs, the user, and the result of the last action."""
+"""The frame around every document: the queue switcher, the tabs, the user, and the result of the last action."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Tab:
     current: bool
     count: int | None
     counted: str
-    """What is counted, as the stream names it; "" if nothing is."""
+    """The name of the counted number in the stream; "" if nothing is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Layout:
     base: str
     user: str | None
     auth: bool
-    """A user is logged in and can log out."""
+    """Whether a user is logged in and can log out."""
     queue: str | None
     display_name: str
     description: str

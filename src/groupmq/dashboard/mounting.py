@@ -1,4 +1,4 @@
-"""Where the dashboard is mounted. Hosts say it in different ways; the rest of the dashboard sees only one of them.
+"""Where the dashboard is mounted. Hosts report it in different ways; the rest of the dashboard sees one.
 
 The ASGI standard: `root_path` is the mount point and `path` is the whole path, which begins with it. Some hosts cut the
 mount point off `path`, and Litestar does so without setting `root_path` and adds a slash at the end.
@@ -33,7 +33,7 @@ def placed(scope: Scope) -> dict[str, Any]:
 
 
 def below(root_path: str, app: ASGIApp) -> ASGIApp:
-    """The app as a proxy serves it below a path, whether the proxy passes that path on or cuts it off."""
+    """The app for a proxy that serves it below a path, whether the proxy passes that path on or cuts it off."""
     root = root_path.rstrip("/")
 
     async def served(scope: Scope, receive: Receive, send: Send) -> None:

@@ -7,7 +7,7 @@ _MOST = 50
 
 
 def prefers_json(accept: str) -> bool:
-    """The one with the higher quality; of equal ones, the one that is named; else the page.
+    """Whether JSON has the higher quality, or an equal one and is named more exactly. Otherwise the client gets a page.
 
     >>> prefers_json("application/json, text/plain, */*")
     True
@@ -32,7 +32,7 @@ def _read(one: str) -> tuple[str, float]:
 
 
 def _liking(wanted: dict[str, float], kind: str) -> tuple[float, int]:
-    """Its quality, and how exactly it is named."""
+    """The quality of a type, and how exactly the header names it."""
     for exactness, pattern in ((2, kind), (1, kind.partition("/")[0] + "/*"), (0, "*/*")):
         if pattern in wanted:
             return wanted[pattern], exactness if wanted[pattern] else 0

@@ -1,4 +1,4 @@
-"""The description of the JSON API, made from the very records that it answers."""
+"""The description of the JSON API, generated from the records that the API returns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from groupmq.dashboard.visit import Services
 _REF = "#/components/schemas/{name}"
 _ID = {"type": "string", "minLength": 1, "maxLength": 3000}
 _SEGMENT = (
-    "An id as it is; one with other characters than A-Z a-z 0-9 _ . : @ - is written ~ and base64url of its UTF-8."
+    "An id. If it has characters other than A-Z a-z 0-9 _ . : @ - it is written as ~ and the base64url of its UTF-8."
 )
 _ERRORS = {
     "400": "The request is not understood.",
@@ -53,7 +53,7 @@ def openapi_endpoint(services: Services) -> Any:
 
 
 def describe(base: str = "") -> dict[str, Any]:
-    """OpenAPI 3.1."""
+    """The description as an OpenAPI 3.1 document."""
     types = [*(page.document for page in PAGES.values()), PlanPage, OutcomePage, ErrorPage]
     _, components = msgspec.json.schema_components(types, ref_template=_REF)
     described: dict[str, Any] = {}
@@ -69,8 +69,8 @@ def describe(base: str = "") -> dict[str, Any]:
         "info": {
             "title": "groupmq dashboard",
             "version": __version__,
-            "description": "What the pages of the dashboard show and do. A page's own address with "
-            "Accept: application/json answers the same. POST takes JSON; forms need a token of a page.",
+            "description": "The pages and actions of the dashboard. The address of a page with "
+            "Accept: application/json returns the same document. POST takes JSON; forms need a token from a page.",
         },
         "servers": [{"url": base or "/"}],
         "paths": described,
@@ -104,7 +104,7 @@ def _act(action: Action) -> dict[str, Any]:
     if action.bulk or action.bulk_if_many:
         done["202"] = ("A task does it.", OutcomePage)
     refused = {
-        "400": ("A value is not possible.", OutcomePage, ErrorPage),
+        "400": ("A value is invalid.", OutcomePage, ErrorPage),
         "404": ("There is no such queue or job.", OutcomePage, ErrorPage),
         "409": ("Not possible in this state.", OutcomePage, ErrorPage),
         "413": ("Too large.", OutcomePage, ErrorPage),

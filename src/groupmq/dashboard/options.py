@@ -45,7 +45,9 @@ class Options:
         if isinstance(queues, str | Queue):
             queues = [queues]
         if queues is not None and not all(isinstance(queue, str | Queue) for queue in queues):
-            raise ConfigurationError.expected("queues", "names or Queue objects, or None for all of the server", queues)
+            raise ConfigurationError.expected(
+                "queues", "names or Queue objects, or None for all queues of the server", queues
+            )
         for argument, value in (("permissions", permissions), ("audit", audit)):
             if value is not None and not callable(value):
                 raise ConfigurationError.expected(argument, "a function", value)

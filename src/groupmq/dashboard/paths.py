@@ -57,11 +57,11 @@ def unsegment(text: str) -> str:
         raw = base64.b64decode(text[1:] + "=" * (-len(text[1:]) % 4), altchars=b"-_", validate=True)
         return raw.decode("utf-8")
     except (binascii.Error, UnicodeDecodeError) as error:
-        raise ValueError("an id that begins with ~ is base64url of its UTF-8 text") from error
+        raise ValueError("after ~, an id must be the base64url of its UTF-8 text") from error
 
 
 def build(base: str, name: str, params: Mapping[str, object]) -> str:
-    """The URL of a route below `base`; what is not in its path becomes the query string. None is left out."""
+    """The URL of a route below `base`. Parameters that are not in its path go into the query string, except None."""
     template = PATHS["queue_stream" if name == "stream" and params.get("queue") is not None else name]
     path = template.replace("{file:path}", str(params.get("file")))
     inside = ["file", *re.findall(r"\{(\w+)\}", path)]

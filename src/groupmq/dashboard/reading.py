@@ -1,4 +1,4 @@
-"""How the dashboard reads job data: JSON, and bytes of another serializer as they are instead of an error."""
+"""How the dashboard reads job data: as JSON. Bytes of another serializer are shown as such, and do not raise."""
 
 from __future__ import annotations
 

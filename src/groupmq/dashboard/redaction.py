@@ -19,7 +19,7 @@ _logger = logging.getLogger("groupmq.dashboard")
 
 
 class Redactor:
-    """Applies the user's rule. One that raises hides the value: showing it would be the worse mistake."""
+    """Applies the user's rule. If the rule raises, the value is hidden: showing it would be the worse mistake."""
 
     def __init__(self, rule: Redact | Iterable[str] | None) -> None:
         self._by_name = rule is not None and not callable(rule)
@@ -47,14 +47,14 @@ class Redactor:
         return str(self.value(text, kind))
 
     def header(self, name: str, text: str) -> str:
-        """The text of a header: it stands under its name, as a field does."""
+        """The text of a header. A rule by names treats the name of the header like that of a field."""
         if self._by_name:
             return str(self.value({name: text}, "header")[name])
         return self.text(text, "header") or ""
 
 
 def named(names: Iterable[str]) -> Redact:
-    """A rule that hides what stands under these names, at any depth, in whatever case; in text too: `name=...`."""
+    """A rule that hides the values of these names, at any depth and in any case, and `name=...` in text."""
     words = {name.lower() for name in _checked(names)}
     either = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
     in_text = re.compile(

@@ -20,7 +20,7 @@ STATIC = HERE / "static"
 
 
 class Renderer:
-    """Everything that comes from jobs is text: autoescape is always on."""
+    """Renders templates. Autoescape is always on: text from jobs must never be read as HTML."""
 
     def __init__(self) -> None:
         self._environment = jinja2.Environment(
@@ -33,7 +33,7 @@ class Renderer:
         self._environment.filters |= FILTERS
 
     def render(self, name: str, block: str | None, context: dict[str, Any]) -> str:
-        """The template of this name, or one of its own blocks; blocks of the frame are not served as parts."""
+        """Render the template of this name, or one of its own blocks. Blocks of the frame are not served as parts."""
         template = self._environment.get_template(f"{name}.html")
         if block is None:
             return template.render(context)

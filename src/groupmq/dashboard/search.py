@@ -48,7 +48,7 @@ class TermInfo:
 
 @dataclass(slots=True)
 class Parsed:
-    """What a search line says. `problems` say which parts of it were not understood and do not count."""
+    """A search line after parsing. `problems` lists the parts that were not understood and do not count."""
 
     terms: list[TermInfo] = field(default_factory=list)
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Parsed:
 
 
 def parse(line: str) -> Parsed:
-    """Read a search line. Nothing in it raises: a search is typed letter by letter."""
+    """Parse a search line. No text makes it raise: a search is typed letter by letter."""
     found = Parsed()
     if len(line) > MOST_TEXT:
         found.problems.append(f"the search is cut at {MOST_TEXT} characters")
@@ -88,14 +88,14 @@ def _take(found: Parsed, qualifier: QualifierInfo, value: str, text: str) -> Non
             found.problems.append(f"{text}: {value!r} is not a duration; for example {qualifier.example}")
             return
     if qualifier.argument in found.arguments:
-        found.problems.append(f"{qualifier.name}: is there twice; the last one counts")
+        found.problems.append(f"{qualifier.name}: is given twice; the last one counts")
         found.terms = [term for term in found.terms if term.qualifier != qualifier.name]
     found.arguments[qualifier.argument] = converted
     found.terms.append(TermInfo(qualifier.name, value, text))
 
 
 def duration(text: str) -> float | None:
-    """Seconds: `90`, `30s`, `10m`, `2h`, `7d`; None if it is none."""
+    """Seconds: `90`, `30s`, `10m`, `2h`, `7d`; None if the text is not a duration."""
     match = _DURATION.fullmatch(text.strip())
     if match is None or (match[2].lower() or "s") not in _UNITS:
         return None
@@ -104,7 +104,7 @@ def duration(text: str) -> float | None:
 
 
 def quoted(value: str) -> str:
-    """A value as it stands behind a qualifier."""
+    """A value as it is written after a qualifier."""
     if re.fullmatch(r'[^\s"]+', value):
         return value
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -41,7 +41,7 @@ class Services:
 
 @record
 class Heading:
-    """What the frame of a page says about where it is."""
+    """The name, title and queue of a page, for its frame."""
 
     name: str
     title: str
@@ -72,7 +72,7 @@ class Visit:
 
     @property
     def by_script(self) -> bool:
-        """Whether a script of the page makes the request, and not the browser for a whole page."""
+        """Whether a script of the page made the request. Otherwise the browser loads a whole page."""
         return "hx-request" in self.request.headers
 
     @property
@@ -96,7 +96,7 @@ class Visit:
         return paths.build(self.base, name, params)
 
     def back(self, given: str | None, otherwise: str) -> str:
-        """Where to go afterwards: a path of this site, or our own choice."""
+        """Where to go afterwards: the given path if it is one of this site, else `otherwise`."""
         return given if given and paths.is_local(given) else otherwise
 
     async def answer(self, document: Any, heading: Heading, *, status: int = 200, block: str | None = None) -> Response:
@@ -143,7 +143,7 @@ class Visit:
         shared, queue = self.services.shared, heading.queue
         names: list[str] = []
         if heading.name not in ("login", "error"):
-            with contextlib.suppress(ConnectionLost, ServerRefused):  # the page itself says so
+            with contextlib.suppress(ConnectionLost, ServerRefused):  # the page itself shows the error
                 names = (await shared.catalogue.names())[:_MOST_QUEUES]
         return layout(
             base=self.base,
@@ -169,7 +169,7 @@ class Visit:
         return Flash(level, text)
 
     def redirect(self, path: str, *, level: str = "", text: str = "") -> Response:
-        """To a page of this site, which says once what happened."""
+        """Redirect to a page of this site, which shows once what happened."""
         response = RedirectResponse(path, status_code=303)
         if text:
             self.set_cookie(response, FLASH, self.services.flashes.sign(f"{level} {text}"[:1500], lifetime=60), 60)

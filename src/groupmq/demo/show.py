@@ -142,7 +142,7 @@ class Show:
                 f"card ending {self._dice.randint(1000, 9999)} declined: insufficient funds"
             ) from CardDeclined()
         if how == "slow down" and self._dice.random() < 0.7:
-            raise RateLimited("payment service said 429", retry_after=15 * self._pace)
+            raise RateLimited("payment service returned 429", retry_after=15 * self._pace)
 
     async def handle_email(self, job: Job) -> str:
         await asyncio.sleep(self._dice.uniform(0.05, 0.4) * self._pace)

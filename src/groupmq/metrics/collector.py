@@ -22,7 +22,7 @@ GAUGES = {
     "groupmq_jobs": "Jobs by state; completed and failed are those still kept",
     "groupmq_groups": "Groups that have a live job",
     "groupmq_groups_ready": "Groups that may start a job now",
-    "groupmq_groups_parked": "Groups whose next job has to wait: for a back-off, a window, a rate",
+    "groupmq_groups_parked": "Groups whose next job has to wait: for a back-off, a window or a rate limit",
     "groupmq_groups_due": "The same as groupmq_groups_parked, which replaces it",
     "groupmq_groups_paused": "Groups that an operator has paused",
     "groupmq_groups_blocked": "Groups blocked by a failed job until it is retried, skipped or removed (on_failed=hold)",
@@ -31,9 +31,9 @@ GAUGES = {
     "groupmq_longest_breaker_open_seconds": "How long the breaker that opened first has been open; 0 if none is",
     "groupmq_oldest_wait_seconds": "Longest wait of a job that could start now; 0 if nothing can start",
     "groupmq_longest_held_seconds": "Longest wait of the first job of a group that is held; 0 if no group is held",
-    "groupmq_longest_held_reason": "1 for what holds that group, 0 for all other reasons",
-    "groupmq_longest_held_unpaused_seconds": "The same, of groups that no operator has paused",
-    "groupmq_longest_held_unpaused_reason": "1 for what holds that group, 0 for all other reasons",
+    "groupmq_longest_held_reason": "1 for the reason why that group is held, 0 for all others",
+    "groupmq_longest_held_unpaused_seconds": "Longest wait in a held group that no operator has paused; 0 if none is",
+    "groupmq_longest_held_unpaused_reason": "1 for the reason why that group is held, 0 for all others",
     "groupmq_paused": "1 while the queue is paused",
     "groupmq_workers": "Workers that sent a heartbeat within the last two intervals",
     "groupmq_worker_slots": "Jobs all those workers can run at once",
@@ -62,7 +62,7 @@ HISTOGRAMS = {
 
 
 class Families(NamedTuple):
-    """The metrics, to be filled."""
+    """The metrics, before and while their values are added."""
 
     plain: dict[str, GaugeMetricFamily | CounterMetricFamily]
     histograms: dict[str, HistogramMetricFamily]
@@ -112,7 +112,7 @@ class QueueCollector(Collector):
         except QueueNotFound:
             return 1, None
         except GroupMQError as error:
-            _logger.warning("queue %s cannot be read: %s", queue.name, error)
+            _logger.warning("cannot read queue %s, its groupmq_up is 0: %s", queue.name, error)
             return 0, None
 
 
@@ -161,7 +161,7 @@ def _add(families: Families, queue: str, look: QueueReading) -> None:
 
 
 def _cumulative(histogram: Histogram) -> list[tuple[str, int]]:
-    """Buckets as Prometheus has them: each counts all that were below its bound."""
+    """Buckets as Prometheus has them: each counts all values below its bound."""
     found, below = [], 0
     for bound, n in zip(histogram.bounds, histogram.buckets, strict=True):
         below += n

@@ -1,1 +1,1 @@
-"""What goes over the wire: keys, function calls and their answers, and the Lua side itself."""
+"""The protocol with the server: keys, function calls and their answers, and the Lua side itself."""

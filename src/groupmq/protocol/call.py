@@ -10,11 +10,11 @@ import msgspec
 T = TypeVar("T")
 SCHEMA = "7"
 PARTITIONED = "5 in partitions"
-"""The format of a queue whose jobs are in its partitions; each of these has SCHEMA. No function takes it."""
+"""The format of a queue whose jobs are in its partitions; each partition has SCHEMA. No function accepts it."""
 MOVING = "5 moving"
 """The format of a queue, and of its partitions, while their number is changed."""
 CHUNK = 100
-"""Items per script call: so many take the server a millisecond or two, and no other client is served meanwhile."""
+"""Items per script call: this many take the server a millisecond or two, and no other client is served meanwhile."""
 
 CHUNK_BYTES = 256 * 1024
 """Bytes per script call, if more than one item shares it: copying them takes the server about as long."""
@@ -24,7 +24,7 @@ decode = msgspec.msgpack.Decoder().decode
 
 
 class Call(NamedTuple, Generic[T]):
-    """One script call: what to send, and how to read what comes back."""
+    """One script call: the data to send, and how to read the reply."""
 
     script: str
     args: bytes
@@ -58,7 +58,7 @@ class StoredState(NamedTuple):
     fence: int = 0
     """Of the last run."""
     error: str = ""
-    """Class of what the last run raised, with its path."""
+    """Class of the error that the last run raised, with its path."""
 
 
 FRESH = StoredState()
@@ -69,7 +69,7 @@ def arguments(**named: Any) -> bytes:
 
 
 def raw_text(raw: bytes) -> msgspec.Raw:
-    """Bytes as an argument: the server's decoder takes any bytes as text, and does not know the type for bytes."""
+    """Bytes as an argument: the server's decoder takes any bytes as text, and has no type for bytes."""
     return msgspec.Raw(b"\xdb" + len(raw).to_bytes(4, "big") + raw)
 
 
@@ -86,7 +86,7 @@ def state_of(raw: bytes) -> StoredState:
 
 
 def chunked(items: Sequence[T], size: Callable[[T], int]) -> Iterator[Sequence[T]]:
-    """The items in their order, as few calls as a call may hold."""
+    """The items in their order, divided into as few calls as CHUNK and CHUNK_BYTES allow."""
     start = total = 0
     for at, item in enumerate(items):
         total += size(item)

@@ -1,7 +1,7 @@
 """The Lua side as texts that a server takes: one function library of everything, and each function as a script.
 
-`lua/*.lua` are functions that clients call, `lua/lib/*.lua` what they are made of. A function's file has, in this
-order: what it does, the files it includes, helpers, and one line that begins its body:
+`lua/*.lua` are functions that clients call; the files in `lua/lib` and `lua/transitions` are their parts. A function's
+file has, in this order: what it does, the files it includes, helpers, and one line that begins its body:
 
     --- @reads                        changes nothing
     --- @writes [flag ...] [remembers]  changes something, and ends with `commit(reply)`
@@ -29,14 +29,14 @@ _FRAMES = {"reads": "lib/reading", "writes": "lib/writing", "plain": "lib/plain"
 _REMEMBERS = "remembers"
 _HASH_LENGTH = 12
 LIBRARIES = "groupmq_"
-"""How the names of all libraries of groupmq begin, of whatever release."""
+"""The beginning of the names of all groupmq libraries, of every release."""
 
 Origin = tuple[str, int]
 """File and line."""
 
 
 class Text:
-    """A text for the server, and where each of its lines was written. Comments are left out, their lines stay."""
+    """A text for the server, and the origin of each of its lines. A comment becomes an empty line."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -53,7 +53,7 @@ class Text:
         self._in_comment = self._in_comment and not ends
 
     def include(self, name: str, above: tuple[str, ...] = ()) -> None:
-        """A file of the library and all that it includes, each once, in dependency order."""
+        """Add a file of the library and the files that it includes, each once, in dependency order."""
         if name in above:
             raise ValueError(f"Lua include cycle: {' -> '.join((*above, name))}")
         if name in self._included:
@@ -98,13 +98,13 @@ class Function(NamedTuple):
         return [*found, _FRAMES[self.frame]]
 
     def write(self, text: Text, opening: str) -> None:
-        """The file without its includes; `opening` stands for the line that begins the body."""
+        """Add the file without its includes; `opening` replaces the line that begins the body."""
         for number, line in enumerate(self.written, start=1):
             if not _INCLUDE.match(line):
                 text.line(opening if number == self.body else line, (self.file, number))
 
     def begin(self, keys: str, arguments: str) -> str:
-        """Lua that begins a call; what it returns ends the call at once."""
+        """Lua code that begins a call. If it has a reply already, it ends the call at once."""
         return f"local early = begin_{self.frame}({keys}, {arguments}) if early ~= nil then return early end"
 
 
@@ -123,19 +123,19 @@ class Library:
 
 @dataclass(frozen=True)
 class Script:
-    """A function, and the same function as a separate script for servers that do not take libraries."""
+    """A function, and the same function as a separate script for servers that do not accept libraries."""
 
     name: str
     library: Library
     function: str
     """Its name on the server."""
     reads: bool
-    """It changes nothing, so a replica may be asked."""
+    """It changes nothing, so a replica may run it."""
     remembers: bool
 
     @cached_property
     def _expanded(self) -> tuple[str, tuple[Origin, ...]]:
-        # Made when it is first needed: it is not needed where the server takes the library.
+        # Made at its first use: a server that accepts the library never needs it.
         function, text = read(self.name), Text()
         flags = f" flags={','.join(function.flags)}" if function.flags else ""
         text.line(f"#!lua{flags}", (function.file, function.body))
@@ -169,14 +169,14 @@ class Script:
 
 
 def names() -> list[str]:
-    """The functions that can be called, by name."""
+    """The names of the functions that clients can call, sorted."""
     folder = resources.files("groupmq.protocol") / "lua"
     return sorted(f.name.removesuffix(".lua") for f in folder.iterdir() if f.name.endswith(".lua"))
 
 
 @cache
 def load(name: str) -> Script:
-    """A function with all it includes. Raises FileNotFoundError or ValueError for a broken file."""
+    """Read a function with all its includes. Raises FileNotFoundError or ValueError for a broken file."""
     function, whole = read(name), library()
     return Script(name, whole, whole.function(name), "no-writes" in function.flags, function.remembers)
 
@@ -203,7 +203,7 @@ def library() -> Library:
 
 
 def named(text: str, origins: tuple[Origin, ...]) -> Library:
-    """A library of this text, which has LIBRARY where its name is to stand."""
+    """Make a library of this text, in which LIBRARY stands for its name."""
     name = LIBRARIES + hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:_HASH_LENGTH]
     first, rest = text.split("\n", 1)
     first, rest = first.replace("LIBRARY", name), rest.replace("'LIBRARY_", f"'{name}_")

@@ -59,7 +59,7 @@ FIXED = (
 
 
 def registry_key(prefix: str) -> str:
-    """The names of all queues of a prefix; the one key that is not in the hash tag of a queue."""
+    """The names of all queues of a prefix. This is the only key without the hash tag of a queue."""
     return f"{prefix}:queues"
 
 
@@ -98,7 +98,7 @@ class Keys:
         return f"{self.base}wake:{worker}"
 
     def mail(self, worker: str) -> str:
-        """The marker that makes a worker's heartbeat come at once."""
+        """The key that makes a worker's next heartbeat come at once."""
         return f"{self.base}mail:{worker}"
 
     def grants(self, worker: str) -> str:
@@ -115,5 +115,5 @@ class Keys:
         return f"{self.base}r:{group_id}"
 
     def group(self, group_id: str) -> str:
-        """The waiting jobs of a group; of jobs without a group for an empty id."""
+        """The waiting jobs of a group; with an empty id, those without a group."""
         return f"{self.base}g:{group_id}"

@@ -1,4 +1,4 @@
-"""Requesters: by what the server recognises a call of a client that is sent again.
+"""Requesters: the names by which the server recognises a call that is sent again.
 
 A client names a requester for each call that changes something, and counts the calls of a requester. The server keeps
 the answer to the last call of each (`lua/lib/answered.lua`), so one requester must never have two calls under way: a
@@ -18,11 +18,11 @@ from groupmq.core.loops import this_process
 
 
 class Request(NamedTuple):
-    """What one call is known by."""
+    """The name of one call: its requester and its number."""
 
     requester: str
     number: int
-    """Of the call, among those of this requester."""
+    """The number of the call among those of this requester, from 1."""
 
 
 class Predecessor(Protocol):
@@ -31,7 +31,7 @@ class Predecessor(Protocol):
     request: Request
 
     def succeeded(self) -> Any:
-        """Awaited: until it has been answered. Raises what it has raised."""
+        """Await the answer of that call. Raises the error that the call raised."""
 
 
 class Requesters:
@@ -56,8 +56,8 @@ class Requesters:
         return Request(requester, number + 1)
 
     def give_back(self, request: Request) -> None:
-        """The call was sent once and has been answered.
+        """Free the requester of a call that was sent once and has been answered.
 
-        A requester whose call was sent twice is not used again: one of the two may still be under way.
+        A requester whose call was sent twice must not be given back: one of the two may still be under way.
         """
         self._free.append(request)

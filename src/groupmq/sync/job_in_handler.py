@@ -1,4 +1,4 @@
-"""Nothing of the blocking client: a handler is given a job of the asynchronous one."""
+"""The blocking client has no handlers: every handler gets a job of the asynchronous client."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/libraries.py by `make sync`; do not edit.
-"""The function libraries of groupmq on a server: which are there, and which no process uses any more.
+"""The function libraries of groupmq on a server: which are loaded, and which no process uses any more.
 
 Each release brings its own library and never removes one, because another process may be using it. After an upgrade
 `groupmq check --prune` finds and removes the old ones.
@@ -22,13 +22,13 @@ _NAME = "library_name"
 
 
 def names(client: FunctionClient, node: Node | None = None) -> list[str]:
-    """The libraries of groupmq, of all releases, by name; in a cluster at the queue's node, or at `node`."""
+    """The names of the groupmq libraries of all releases; in a cluster, those on the queue's node or on `node`."""
     reply = client.command("FUNCTION", "LIST", "LIBRARYNAME", f"{functions.LIBRARIES}*", node=node)
     return sorted(_name(library) for library in reply)
 
 
 def _name(library: Any) -> str:
-    """A library is a mapping, or its items one after the other, as the protocol and the client have it."""
+    """The name of a library: depending on protocol and client, it is a mapping or a flat list of names and values."""
     items = library if isinstance(library, dict) else dict(zip(library[::2], library[1::2], strict=False))
     return next(decoded(value) for name, value in items.items() if decoded(name) == _NAME)
 
@@ -54,12 +54,12 @@ def _delete(client: FunctionClient, name: str, node: Node | None) -> None:
     except ConnectionLost:
         raise
     except GroupMQError as error:
-        if "Library not found" not in str(error):  # another process was faster
+        if "Library not found" not in str(error):  # another process has deleted it first
             raise
 
 
 def finding(client: FunctionClient) -> Finding:
-    """Whether functions can be used, and which libraries are there."""
+    """Test whether functions can be used, and which libraries are loaded."""
     try:
         found = names(client)
     except ConnectionLost:
@@ -68,7 +68,7 @@ def finding(client: FunctionClient) -> Finding:
         return Finding(
             "functions",
             WARN,
-            "refused by the server; every call runs as a script, which takes it about 0.1 ms longer",
+            "refused by the server; every call runs as a script, which takes the server about 0.1 ms longer",
             "allow FUNCTION, FCALL and FCALL_RO, if the server has them",
         )
     others = len([name for name in found if name != functions.library().name])

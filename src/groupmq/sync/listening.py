@@ -33,7 +33,7 @@ _CATCH_UP = "catch up with the log of events"
 
 
 class QueueSubscription(NamedTuple):
-    """What receives the events of one queue. It lives in the loop of a portal and is used nowhere else."""
+    """The objects that receive the events of one queue. They live in the loop of a portal and are used nowhere else."""
 
     portal: Portal
     connection: Connection
@@ -112,7 +112,7 @@ class Listening:
 
 
 def follow(logs: Sequence[Listening], since: str | None) -> Iterator[Event]:
-    """All events of a queue, or of all of its partitions, from the first one that is asked for on."""
+    """Yield all events of a queue, or of all of its partitions: those after `since`, or after the first `next()`."""
     tail = BlockingFollower(logs, since)
     try:
         while (batch := tail.next()) is not None:
@@ -151,7 +151,7 @@ class BlockingFollower:
         return self._portal.run(self._follower.next())
 
     def failed(self, error: GroupMQError) -> None:
-        """To the log of the connection that reads events: it notices the same outage."""
+        """Report a failure to the outage log of the connection that reads events: both notice the same outage."""
         if (outages := self._channel.outages) is not None:
             outages.failed(_CATCH_UP, error)
 
@@ -160,7 +160,7 @@ class BlockingFollower:
             outages.answered(_CATCH_UP, began)
 
     def close(self) -> None:
-        # Without waiting: a generator that nobody refers to is closed wherever it is found, also in the portal's loop.
+        # Without waiting: a generator that is collected is closed in any thread, even in that of the portal's loop.
         self._portal.call(self._follower.close)
 
 

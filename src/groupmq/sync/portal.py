@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Stopped(GroupMQError):
-    """The process ends, and with it all listening."""
+    """The process is ending, and all listening ends with it."""
 
 
 class Portal:
@@ -26,28 +26,29 @@ class Portal:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        """For what must not be made twice here. A forked process has a portal of its own, so it is free there."""
+        """Held while an object is made that this portal must have only once. A forked process makes a new portal, whose
+        lock is free."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="groupmq-listening", daemon=True)
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Wait for it. A caller that stops waiting (Ctrl-C) cancels it."""
+        """Run a coroutine, and wait for its result. A caller that stops waiting (Ctrl-C) cancels it."""
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
             return future.result()
         except concurrent.futures.CancelledError:
-            raise Stopped("this process ends and listens no more") from None
+            raise Stopped("this process is ending, and receives no more events") from None
         except BaseException:
             future.cancel()
             raise
 
     def call(self, function: Callable[[], object]) -> None:
-        """Call it in the loop, without waiting."""
+        """Call a function in the loop, without waiting for it."""
         self._loop.call_soon_threadsafe(function)
 
     def close(self) -> None:
-        """End what still runs; at the end of the process."""
+        """End all tasks and the thread, at the end of the process."""
         asyncio.run_coroutine_threadsafe(self._end(), self._loop)
         self._thread.join(5)
 
@@ -61,7 +62,7 @@ _portal: Portal | None = None
 
 
 def portal() -> Portal:
-    """The one of this process, made when it is first needed."""
+    """The portal of this process, made when it is first needed."""
     global _portal
     with _lock:
         if _portal is None:
@@ -71,7 +72,7 @@ def portal() -> Portal:
 
 
 def _after_fork() -> None:
-    # The thread did not come along, and somebody may have held the lock.
+    # The child process does not have the thread, and another thread may have held the lock.
     global _lock, _portal
     if _portal is not None:
         atexit.unregister(_portal.close)

@@ -1,9 +1,9 @@
 # Generated from src/groupmq/client/registry.py by `make sync`; do not edit.
 """The list of the queues of a server: one set per prefix, `<prefix>:queues`, with the names of its queues.
 
-Opening a queue enters it (`FunctionClient.enter`). It is struck out when it is obliterated, or when the queues are
-listed and it is gone. The key is not in the hash tag of a queue, so in a cluster it may live on another node: it is
-read and written by separate commands to the owner of its slot, never by a function. No queue depends on it.
+Opening a queue enters it (`FunctionClient.enter`). It is struck out when it is obliterated, or when the list is read
+and the queue no longer exists. The key is not in the hash tag of a queue, so in a cluster it may live on another node:
+it is read and written by separate commands to the owner of its slot, never by a function. No queue depends on it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from groupmq.protocol.keys import Keys, registry_key
 from groupmq.sync.connection.function_client import FunctionClient
 
 AT_ONCE = 100
-"""Queues whose existence is asked for in one command."""
+"""Queues that one command checks for existence."""
 PAGE = 500
 """Names read in one command."""
 
 
 def strike_own(client: FunctionClient) -> None:
-    """Take the queue of a client out of the list, unless it was made again. If that fails, `Queue.list` does it."""
+    """Take the queue of a client out of the list, unless it was created again. If that fails, `Queue.list` does it."""
     entry = client.session.entry
     entry.written()
     try:
@@ -33,9 +33,10 @@ def strike_own(client: FunctionClient) -> None:
 
 
 def strike(client: FunctionClient, prefix: str, name: str, patience: float | None = None) -> bool:
-    """Take a queue that is gone out of the list; False if it is there again.
+    """Take a queue that is gone out of the list; False if it exists again.
 
-    A queue is stored first and entered then. So if it was entered before we struck it out, it is stored by now.
+    A queue is stored before it is entered. So if SREM has removed the entry of a queue that was created again, EXISTS
+    finds that queue, and it is entered again.
     """
     key, meta = registry_key(prefix), Keys(prefix, name).meta
     client.command("SREM", key, name, key=key, patience=patience)
@@ -46,7 +47,7 @@ def strike(client: FunctionClient, prefix: str, name: str, patience: float | Non
 
 
 def names(client: FunctionClient, prefix: str) -> list[str]:
-    """The queues that exist, sorted; those that are gone are struck out."""
+    """The names of the queues that exist, sorted; those that are gone are struck out."""
     listed = _listed(client, prefix)
     found: list[str] = []
     for at in range(0, len(listed), AT_ONCE):
@@ -64,7 +65,7 @@ def _listed(client: FunctionClient, prefix: str) -> list[str]:
             if "WRONGTYPE" not in str(error):
                 raise
             raise ConfigurationError(
-                f"prefix: the key {registry_key(prefix)!r} at {client.session.where} is no list of queues: another "
+                f"prefix: the key {registry_key(prefix)!r} at {client.session.where} is not a list of queues: another "
                 "program wrote it; delete it and open the queues again, or use another prefix"
             ) from error
         found.update(name for name in map(_name, reply[1]) if name is not None)
@@ -74,7 +75,7 @@ def _listed(client: FunctionClient, prefix: str) -> list[str]:
 
 
 def _name(raw: bytes | str) -> str | None:
-    """The name of a queue; None for something else that was put into our set."""
+    """The name of a queue; None for a member of the set that is not one."""
     try:
         return queue_name(raw.decode() if isinstance(raw, bytes) else raw)
     except ValueError:
@@ -99,7 +100,7 @@ def _existing(client: FunctionClient, prefix: str, listed: Sequence[str]) -> lis
 
 
 def _exists(client: FunctionClient, prefix: str, name: str) -> bool:
-    """Whether a queue is there, and this user may look at it."""
+    """Whether a queue exists and this user may read it. A queue that is gone is struck out."""
     try:
         meta = Keys(prefix, name).meta
         if client.command("EXISTS", meta, key=meta):

@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/server.py by `make sync`; do not edit.
-"""What a server says about itself, and whether it is fit for a queue."""
+"""What a server reports about itself, and whether it is fit for a queue."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _LIBRARIES = "return cmsgpack ~= nil and cjson ~= nil and struct ~= nil and 1 or
 
 
 def info(client: FunctionClient) -> Info:
-    """INFO, all sections as one."""
+    """Return the fields of INFO, those of all sections together."""
     return read_info(client.command("INFO"))
 
 
 def read_info(reply: Any) -> Info:
-    """A reply to INFO: as text, or as the mapping that a client of the user's makes of it."""
+    """Parse a reply to INFO. It is text, or a mapping if the user's own client has parsed it."""
     if isinstance(reply, dict):
         return {decoded(name): decoded(value) for name, value in reply.items()}
     lines = decoded(reply).splitlines()
@@ -31,7 +31,7 @@ def read_info(reply: Any) -> Info:
 
 
 def config(client: FunctionClient, name: str) -> str | None:
-    """One setting of the server; None where CONFIG is not to be had (managed servers)."""
+    """One setting of the server; None if the server refuses CONFIG, as managed servers do."""
     try:
         reply = client.command("CONFIG", "GET", name)
     except ConnectionLost:
@@ -43,7 +43,7 @@ def config(client: FunctionClient, name: str) -> str | None:
 
 
 def describe(client: FunctionClient) -> ServerInfo:
-    """The server, without its address."""
+    """Describe the server, without its address."""
     found = info(client)
     save = config(client, "save")
     return ServerInfo(
@@ -60,7 +60,8 @@ def describe(client: FunctionClient) -> ServerInfo:
 
 
 def ensure_writable(client: FunctionClient, key: str, patience: float) -> None:
-    """Raise unless the server takes writes. Only a write tells a primary from a replica; nothing is at that key."""
+    """Raise unless the server accepts writes. Only a write tells a primary from a replica, so this deletes `key`, which
+    does not exist."""
     client.command("UNLINK", key, patience=patience)
 
 
@@ -73,7 +74,7 @@ def _persistence(found: Info, save: str | None) -> str:
 
 
 def examine(client: FunctionClient) -> list[Finding]:
-    """Whether the server is fit for a queue."""
+    """Test whether the server is fit for a queue."""
     found = info(client)
     save = config(client, "save")
     functions = libraries.finding(client)
@@ -102,8 +103,8 @@ def _scripts(client: FunctionClient, *, needed: bool) -> Finding:
         raise
     except GroupMQError as error:
         if not needed and isinstance(error, ServerRefused) and error.kind == "NOPERM":
-            return Finding("scripts", OK, "not allowed for this user, who calls functions")
-        return Finding("scripts", FAIL, str(error), "groupmq works by Lua scripts; allow EVAL and EVALSHA")
+            return Finding("scripts", OK, "not allowed for this user, who calls functions instead")
+        return Finding("scripts", FAIL, str(error), "groupmq needs Lua scripts; allow EVAL and EVALSHA")
     if not fits:
         return Finding("scripts", FAIL, "no cmsgpack or cjson", "groupmq needs the libraries of Redis and Valkey")
     return Finding("scripts", OK, "Lua runs")

@@ -17,8 +17,8 @@ class BurstWorker(Protocol):
 async def is_over(workers: Sequence[BurstWorker], changed: asyncio.Event) -> bool:
     """Whether a burst of these workers is over. `changed` is set when one of them has had something to do.
 
-    A worker that found nothing is idle until it hears of new work. A handler of another worker may have added a job
-    that it has not heard of yet, so each server is asked, and the answers count only if nothing ran meanwhile.
+    A worker that found nothing is idle until a hint of new work reaches it. A handler of another worker may have added
+    a job whose hint has not arrived yet, so each server is asked, and the answers count only if nothing ran meanwhile.
     """
     changed.clear()
     if not all(worker._is_idle() for worker in workers):

@@ -83,7 +83,7 @@ class DutyRunner:
                 return
 
     async def _run_once(self) -> float:
-        """Seconds until the next run."""
+        """Run the duty; returns the seconds until the next run."""
         self._failed = True
         began = time.monotonic()
         try:

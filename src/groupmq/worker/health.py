@@ -1,4 +1,4 @@
-"""What can be learned about a worker: its health, its current jobs, and its presence on the server."""
+"""The health of a worker, its current jobs, and its presence on the server."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Hooks:
         self._is_up = False
 
     async def start_up(self) -> Any:
-        """Returns the context of the jobs."""
+        """Call `on_startup` and return the context of the jobs."""
         if self._on_startup is not None:
             try:
                 context = self._on_startup()
@@ -41,7 +41,7 @@ class Hooks:
         return self._context
 
     async def shut_down(self, limit: float) -> None:
-        """An error of the hook is logged: the worker is closed, so no caller could act on it."""
+        """Call `on_shutdown`. Its error is logged, not raised: the worker is closed, so no caller could act on it."""
         hook, context = self._on_shutdown, self._context
         if hook is None or not self._is_up:
             return

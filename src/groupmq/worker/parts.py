@@ -49,7 +49,7 @@ class WorkerParts(NamedTuple):
 
 
 class ConsumerSetup(NamedTuple):
-    """What all consumers of a worker are made with."""
+    """The arguments with which all consumers of a worker are made."""
 
     worker: str
     """The id of the worker."""

@@ -39,7 +39,7 @@ class JobRun(StoppableRun):
 
 
 class RunListener(Protocol):
-    """Learns of runs from the executor: telemetry."""
+    """The listener of the executor: telemetry."""
 
     def started(self, job: Job) -> None: ...
     def handler_raised(self, error: BaseException, job: Job) -> None: ...

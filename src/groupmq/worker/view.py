@@ -1,4 +1,4 @@
-"""What can be seen of a worker: its runs, its health, its counters, its events."""
+"""The public state of a worker: its runs, its health, its counters, its events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from groupmq.worker.telemetry import Telemetry, WorkerMetrics
 
 
 class WorkerView:
-    """The methods of a worker that only look at it."""
+    """The methods of a worker that only read its state or listen to it."""
 
     name: str
     _state: Literal["new", "starting", "running", "closing", "closed"]

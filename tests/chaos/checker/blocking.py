@@ -34,8 +34,8 @@ def check(story: Story, notes: Notes) -> Iterator[Finding]:
 
 
 def _blocks(story: Story, q: str, blocks: dict[str, list[Block]]) -> Iterator[Finding]:
-    """Collect the times for which each group was blocked, and report blocks that ended although nobody asked for
-    that."""
+    """Collect the times for which each group was blocked, and report blocks that ended without an action that
+    resolves them."""
     begun: dict[str, Event] = {}
     for event in story.events.get(q, ()):
         group = event.group or ""
@@ -47,7 +47,7 @@ def _blocks(story: Story, q: str, blocks: dict[str, list[Block]]) -> Iterator[Fi
             first = begun.pop(group, None)
             if first is None:
                 yield Finding(
-                    "S19", f"{q}, group {group!r} was unblocked {story.when_ms(event.at)}, and was not blocked"
+                    "S19", f"{q}, group {group!r} was unblocked {story.when_ms(event.at)}, but was not blocked"
                 )
                 continue
             blocks[group].append(Block(first.at, event.at, first.job))
@@ -98,7 +98,7 @@ def _nothing_is_granted(story: Story, q: str, blocks: dict[str, list[Block]]) ->
 
 
 def _every_failure_blocks(story: Story, q: str, blocks: dict[str, list[Block]]) -> Iterator[Finding]:
-    """Exempt are failures of jobs that a person cancelled, and of jobs without a group."""
+    """Check that each failure blocked its group, except those of jobs that a person cancelled or that have no group."""
     granted: dict[str | None, int] = {}
     for event in story.events.get(q, ()):
         if event.kind == "active":

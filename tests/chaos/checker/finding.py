@@ -8,19 +8,19 @@ from typing import NamedTuple
 
 RULES = {
     "S1": "nothing acknowledged is lost",
-    "S2": "no phantom, and every payload as it was added",
+    "S2": "no phantom jobs, and every payload is as it was added",
     "S3": "no second run without a reason",
     "S4": "never more running jobs of a group than its limit; one worker at a time in an exclusive queue",
     "S5": "fences only grow",
     "S6": "no stale outcome is accepted, one outcome for each attempt",
     "S7": "jobs of a group start in order",
     "S8": "a job that comes back keeps its sort key",
-    "S9": "no start early, after the ttl, above the rate, or while a breaker is open",
+    "S9": "no start is early, after the ttl, above the rate, or while a breaker is open",
     "S10": "attempts count 1, 2, 3, and never beyond the limit",
     "S11": "the same id is the same job",
     "S12": "one job for each tick, on its grid",
     "S13": "nothing starts after a removal or while paused",
-    "S14": "retention holds at every moment",
+    "S14": "retention holds at all times",
     "S15": "counts add up, each job is in exactly one structure",
     "S16": "every group with a job has a wake-up",
     "S17": "no leaked key",
@@ -31,7 +31,7 @@ RULES = {
     "L3": "workers work again when the server is back",
     "L4": "no group that may start a job is passed over again and again",
     "L5": "close returns in time",
-    "L6": "idle workers block and do not poll; in outages they pause, and do not come back all at once",
+    "L6": "idle workers block and do not poll; in outages they pause, and do not reconnect all at once",
     "L7": "no call takes the server longer than 5 ms",
     "H": "the history is complete",
 }
@@ -47,7 +47,7 @@ class Finding(NamedTuple):
 
 @dataclass
 class Notes:
-    """Figures that the checks collect on their way, and that are not violations."""
+    """Figures that the checks collect in passing, and that are not violations."""
 
     duplicates: Counter[str] = field(default_factory=Counter)
     """Second runs of a job that had not failed, by what caused them."""

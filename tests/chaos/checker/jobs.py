@@ -34,7 +34,7 @@ def nothing_lost(story: Story) -> Iterator[Finding]:
         life = lives.get((spec.q, spec.ack["id"], spec.ack["created"]))
         name = f"{spec.q}: job {spec.ack['id']!r} of group {spec.told.get('group_id')!r}"
         if life is None:
-            yield Finding("S1", f"{name} was acknowledged {story.when(spec.t1)}, and the log does not contain it")
+            yield Finding("S1", f"{name} was acknowledged {story.when(spec.t1)}, but the log does not contain it")
         elif life.last_end is None:
             last = life.events[-1]
             yield Finding("S1", f"{name} never ended; its last event is {last.kind!r} {story.when_ms(last.at)}")
@@ -48,7 +48,7 @@ def ends_are_justified(story: Story) -> Iterator[Finding]:
     for life in story.lives:
         for event in life.events:
             if event.kind == "removed" and not _asked_for(story, life, event, by_queue[life.q], REMOVERS):
-                yield Finding("S1", f"{life} was removed {story.when_ms(event.at)}, and nobody asked for that")
+                yield Finding("S1", f"{life} was removed {story.when_ms(event.at)}, but no operator asked for that")
             elif event.kind == "failed" and (why := _why_not_failed(story, life, event, by_queue[life.q])):
                 yield Finding("S1", f"{life} failed {story.when_ms(event.at)} ({event.reason}): {why}")
 
@@ -65,14 +65,14 @@ def _asked_for(story: Story, life: Life, event: Event, actions: list[Action], wh
 
 
 def _why_not_failed(story: Story, life: Life, event: Event, actions: list[Action]) -> str | None:
-    """What is wrong with a failure; None if it is justified."""
+    """The reason why a failure is not justified; None if it is."""
     reason = event.reason or ""
     run = next((run for run in reversed(life.runs) if run.at <= event.at and run.attempt == event.attempt), None)
     if reason.startswith("expired"):
         # If a job was neither acknowledged nor ever ran, the add that made it is not known.
         return None if life.spec is None or "ttl" in life.spec.told else "it had no ttl"
     if reason == "by the operator":
-        return None if _asked_for(story, life, event, actions, ("fail",)) else "nobody asked for that"
+        return None if _asked_for(story, life, event, actions, ("fail",)) else "no operator asked for that"
     if reason == "cancelled":
         # The handler is stopped first, so this may be recorded long after the operator asked.
         asked = [
@@ -82,7 +82,7 @@ def _why_not_failed(story: Story, life: Life, event: Event, actions: list[Action
             and a.t0 - MARGIN <= story.mono(event.at)
             and (a.told.get("job") == life.id or a.told.get("group") == (life.group or ""))
         ]
-        return None if asked else "nobody asked for that"
+        return None if asked else "no operator asked for that"
     if run is not None and run.how == "gave up":
         return None
     limit = _most_attempts(life)
@@ -103,19 +103,19 @@ def no_phantoms(story: Story) -> Iterator[Finding]:
     born = {(life.q, life.id, life.created) for life in story.lives}
     for run in story.runs:
         if (run.q, run.uid) not in known and run.uid not in repeats:
-            yield Finding("S2", f"{run.q}: {run} started {story.when(run.start)}, and nobody has added it")
+            yield Finding("S2", f"{run.q}: {run} started {story.when(run.start)}, but was never added")
         elif (run.q, run.job, run.created) not in born:
             yield Finding("S2", f"{run.q}: {run} started {story.when(run.start)}; the log contains no such job")
     unsure = Counter(spec.q for spec in story.specs if spec.ack is None)
     unclaimed: dict[str, list[Life]] = defaultdict(list)
     for life in story.lives:
         if life.created == -1:
-            yield Finding("S2", f"{life}: the log has its {life.events[0].kind!r} event, and no `added` before it")
+            yield Finding("S2", f"{life}: the log has its {life.events[0].kind!r} event, but no `added` before it")
         elif life.spec is None and life.q != "ticks":
             unclaimed[life.q].append(life)
     for q, lives in unclaimed.items():
         if len(lives) > unsure[q]:
-            yield Finding("S2", f"{q}: {len(lives)} jobs that nobody added, such as {lives[0].id!r}")
+            yield Finding("S2", f"{q}: {len(lives)} jobs that were never added, such as {lives[0].id!r}")
 
 
 def payloads(story: Story) -> Iterator[Finding]:

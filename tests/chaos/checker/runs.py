@@ -90,7 +90,8 @@ def _batch_was_stopped(story: Story, before: Run, run: Run) -> bool:
 
 
 def _never_begun(story: Story, life: Life, event: Event) -> Iterator[Finding]:
-    """A lease expired without a run: the job never reached its worker, or the worker died before it started the job."""
+    """A lease that expired without a run needs a fault: the job never reached its worker, or the worker died before it
+    started the job."""
     # Attempts start at 1 again after an operator's retry, so the grant is the last one before the stall.
     taken = next((e for e in reversed(life.events) if e.kind == "active" and e.n < event.n), None)
     pid = None if taken is None or taken.worker is None else story.workers.get(taken.worker)
@@ -165,9 +166,9 @@ def losers_are_told(story: Story, notes: Notes) -> Iterator[Finding]:
                 if silence > SILENT and causes.find(story, run.pid, run.end, run.lost) is not None:
                     notes.misinformed += 1
                     continue
-                yield Finding("S6", f"{life}: {run} was told that it lost its lease, though its outcome was accepted")
+                yield Finding("S6", f"{life}: {run} learned that it lost its lease, though its outcome was accepted")
             stalled = any(e.kind == "stalled" and e.attempt == run.attempt and e.at >= run.at for e in life.events)
             if stalled and run.how == "returned" and run.lost is None and run.fence not in accepted:
                 until = story.killed.get(run.pid, story.gone.get(run.pid, run.end))
                 if until - run.end > SOON and causes.find(story, run.pid, run.end, run.end + SOON) is None:
-                    yield Finding("S6", f"{life}: {run} lost its lease, ended {story.when(run.end)} and was not told")
+                    yield Finding("S6", f"{life}: {run} lost its lease, ended {story.when(run.end)} and never knew")

@@ -220,7 +220,7 @@ def _lives(events: dict[str, list[Event]], births: set[tuple[str, str, int]], re
             elif event.kind == "added":
                 event.kind = "redriven"
             elif life is None:
-                # The log of a job begins with `added`, so nobody has added this one.
+                # The log of a job begins with `added`, so no client has added this one.
                 life = current[event.job] = Life(q, event.job, -1, event.group, event.n)
                 found.append(life)
             if life is not None:

@@ -1,4 +1,4 @@
-"""`groupmq job add`: what its options do to the job."""
+"""`groupmq job add`: the effects of its options on the job."""
 
 from __future__ import annotations
 

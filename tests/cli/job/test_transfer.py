@@ -1,4 +1,4 @@
-"""Jobs as JSON lines: exported from one queue and imported into another, the same in everything that matters."""
+"""Jobs are exported from one queue as JSON lines and imported into another with all their options."""
 
 from __future__ import annotations
 

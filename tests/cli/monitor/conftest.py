@@ -13,7 +13,7 @@ from tests.cli.monitor.streams import Stream
 
 @pytest.fixture
 async def watcher(url: str) -> AsyncIterator[QueueWatcher]:
-    """Looks at `orders`."""
+    """The part of the monitor that reads the queue `orders`."""
     watcher = QueueWatcher(Target(url, None, "groupmq", False), "orders")
     yield watcher
     await watcher.close()

@@ -1,4 +1,4 @@
-"""Looks and states with fixed data."""
+"""Surveys and states of the monitor with fixed data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOSTILE = [
     " ",
     "x" * 5000,
 ]
-"""Names that could break a screen."""
+"""Names that could break the layout of a screen."""
 
 
 def run(job_id: str = "job-1", group_id: str | None = "user:42", **more: Any) -> RunningJob:
@@ -57,7 +57,7 @@ def worker(name: str = "shop-1", busy: int = 3, **more: Any) -> LiveWorker:
 
 
 def look(second: int = 0, **more: Any) -> QueueSurvey:
-    """A busy queue, `second` seconds later than the first look."""
+    """The survey of a busy queue, `second` seconds after the first one."""
     given: dict[str, Any] = {
         "at": AT + timedelta(seconds=second),
         "paused": False,
@@ -81,7 +81,7 @@ EMPTY = QueueSurvey(AT, False, JobCounts(0, 0, 0, 0, 0, 0, 0), JobTotals(), JobT
 
 
 def state(looks: int = 30, **more: Any) -> State:
-    """What the monitor knows after this many looks."""
+    """The state of the monitor after this many surveys, one per second."""
     found = State("orders", "redis://shop.example:6379")
     for second in range(looks):
         found = seen(found, look(second))
@@ -89,7 +89,7 @@ def state(looks: int = 30, **more: Any) -> State:
 
 
 def hostile_look() -> QueueSurvey:
-    """Every name and text is one that could break a screen, and every number is huge."""
+    """A survey in which every name and text could break the layout of a screen, and every number is huge."""
     huge = 2**63 - 1
     return look(
         counts=JobCounts(huge, huge, huge, huge, huge, huge, huge),

@@ -19,7 +19,7 @@ needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is no
 
 
 class Screen:
-    """A terminal of its own, 80x24 to begin with.
+    """A terminal in tmux, 80x24 at first.
 
     >>> with Screen(tmp_path, env) as screen:
     ...     screen.run("groupmq monitor")
@@ -43,7 +43,7 @@ class Screen:
         return done.stdout
 
     def __enter__(self) -> Self:
-        # Settings of a shell that somebody works in, such as prompts, must not matter.
+        # The user's shell settings, such as prompts, must not affect the test.
         self.tmux("new-session", "-d", "-x", "80", "-y", "24", "env PS1='$ ' bash --norc --noprofile -i")
         try:
             self.shows(r"^\$ ?$")
@@ -88,11 +88,11 @@ class Screen:
         self.tmux("resize-window", "-x", str(width), "-y", str(height))
 
     def told(self, variable: str) -> str:
-        """What tmux knows of the terminal."""
+        """The value of a tmux variable of the terminal."""
         return self.tmux("display-message", "-p", f"#{{{variable}}}").strip()
 
     def is_restored(self) -> int:
-        """The command has ended, with this code, and left the terminal as it found it."""
+        """Wait until the command has ended, and check that it restored the terminal. Returns the exit code."""
         file = self.folder / "after"
         wait_until(
             lambda: file.exists() and file.read_text(), f"the command ends; the screen has:\n{self.text}", PATIENCE

@@ -12,7 +12,7 @@ QUICK = ("--interval", "0.1")
 
 
 class Stream:
-    """One run of it."""
+    """One run of the monitor whose output is a pipe."""
 
     def __init__(self, command: Command, *words: str) -> None:
         self.process = subprocess.Popen(
@@ -24,12 +24,12 @@ class Stream:
         )
 
     def until(self, pattern: str) -> str:
-        """Read on to a line that matches."""
+        """Read lines until one matches. Returns that line."""
         assert self.process.stdout is not None
         for row in self.process.stdout:
             if re.search(pattern, row):
                 return row
-        raise AssertionError(f"ended before {pattern!r}")
+        raise AssertionError(f"the output ended before {pattern!r}")
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
         self.process.send_signal(number)

@@ -27,7 +27,7 @@ def text(before: State, size: Size = SIZES[0], glyphs: Glyphs = RICH) -> str:
 
 
 def checked(before: State, size: Size, glyphs: Glyphs = RICH) -> list[str]:
-    """The frame, which must have the size of the screen and nothing that drives a terminal."""
+    """The rows of the frame. Checks that it has the size of the screen and contains no control characters."""
     rows = [row.plain for row in frame(before, size, glyphs)]
     assert [cell_len(row) for row in rows] == [size.width] * size.height
     assert all(row.isprintable() for row in rows)
@@ -69,7 +69,7 @@ def test_blocked_groups_are_shown_before_all_that_moves_and_take_no_room_when_th
     rows = checked(stuck, Size(80, 24))
     (heading,) = [n for n, row in enumerate(rows) if "BLOCKED GROUPS (12)" in row]
     assert rows[heading + 1].split() == ["user:9", "charge-9", "9h00m", "9"]
-    assert any("RECENT FAILURES" in row for row in rows), "the last list is still on the screen"
+    assert any("RECENT FAILURES" in row for row in rows), "the last list has no room on the screen"
     assert "BLOCKED" not in text(state(), Size(120, 40))
 
 
@@ -80,7 +80,7 @@ def test_open_breakers_are_shown_below_the_blocked_groups() -> None:
     rows = checked(broken, Size(80, 24))
     (heading,) = [n for n, row in enumerate(rows) if "OPEN BREAKERS (11)" in row]
     assert rows[heading + 1].split() == ["shop:9", "27", "9h00m", "30s", "9"]
-    assert any("RECENT FAILURES" in row for row in rows), "the last list is still on the screen"
+    assert any("RECENT FAILURES" in row for row in rows), "the last list has no room on the screen"
 
 
 def test_a_sheet_is_as_long_as_it_needs_to_be() -> None:

@@ -1,4 +1,4 @@
-"""Looks at a real queue: what they see, what they cost, and that they change nothing."""
+"""The monitor reads a real queue: what it finds, what that costs, and that it changes nothing."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def test_a_look_sees_what_runs_and_who_works(orders: Queue, watcher: Queue
     await fill(orders, {"a": 2, "b": 1})
     await orders.add(7)
     async with Worker(orders, handler, concurrency=4, name="shop-1") as at_work:
-        await eventually(lambda: len(handler.running) == 3, "three run")
+        await eventually(lambda: len(handler.running) == 3, "three jobs run")
         look = await watcher.look()
         assert sorted((run.group_id or "", run.attempt, run.worker) for run in look.runs) == [
             ("", 1, "shop-1"),
@@ -150,7 +150,7 @@ async def test_a_look_costs_the_same_however_deep_the_queue(
     await watcher.look()
     ran = commands_run(client)
     assert ran["cmdstat_fcall_ro"] == CALLS
-    # The commands that the scripts run one by one are bounded as well: a page of groups, a number of failures.
+    # The commands inside the scripts are bounded as well: they read one page of groups and some failures.
     assert sum(ran.values()) < 1500
 
 

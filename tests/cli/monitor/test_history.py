@@ -1,4 +1,4 @@
-"""Rates, from looks."""
+"""Rates are computed from successive surveys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.cli.monitor.samples import AT, look
 
 
 def history(*points: tuple[float, int]) -> History:
-    """Looks at these seconds, with these numbers of jobs completed by then."""
+    """Surveys at these seconds, each with the number of jobs completed by then."""
     found = History()
     for second, completed in points:
         found = found.and_then(look(at=AT + timedelta(seconds=second), totals=JobTotals(0, completed)))

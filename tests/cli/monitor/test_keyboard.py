@@ -1,4 +1,4 @@
-"""Bytes of a keyboard as actions."""
+"""Bytes from the keyboard are translated to actions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def typed(*reads: bytes) -> list[KeyAction]:
 )
 def test_a_key_has_one_meaning(raw: bytes, action: KeyAction) -> None:
     assert typed(raw) == [action]
-    # However the bytes are split into reads.
+    # The result must not depend on how the bytes are split into reads.
     assert typed(*(raw[i : i + 1] for i in range(len(raw)))) == [action]
 
 

@@ -1,4 +1,4 @@
-"""`groupmq monitor` on a real terminal: what it shows, what its keys do, and that it leaves no trace."""
+"""`groupmq monitor` on a real terminal: its pages and keys. At its end it restores the terminal."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def programs(tmp_path: Path, url: str) -> Iterator[Programs]:
 
 
 def monitor_of(screen: Screen) -> int:
-    """The process on the screen."""
+    """The process id of the monitor on the screen."""
     (pid,) = children(int(screen.told("pane_pid")))
     return pid
 
@@ -56,7 +56,7 @@ def test_a_session_under_load(screen: Screen, programs: Programs, orders: Queue)
     orders.add_many([{"data": "wait", "group_id": f"user:{n}"} for n in range(10, 30)])
     screen.shows(r"^  (\d+ +)?2 +24 +0 +1 +22 ")
 
-    # The selection, and a job.
+    # Select a job and inspect it.
     screen.type("Down")
     screen.shows(r"^▸ slow +user:2 +1 +\S+ +shop-1")
     screen.type("Enter")
@@ -67,7 +67,7 @@ def test_a_session_under_load(screen: Screen, programs: Programs, orders: Queue)
     screen.type("Escape")
     screen.shows("RECENT FAILURES")
 
-    # A failed job runs again.
+    # Retry a failed job.
     screen.type("G")
     screen.shows(r"^▸ broken")
     screen.type("r")
@@ -78,9 +78,9 @@ def test_a_session_under_load(screen: Screen, programs: Programs, orders: Queue)
     programs.open_gate()
     screen.type("r", "y")
     screen.shows("job broken waits to run again")
-    wait_until(lambda: [one["job"] for one in programs.diary("start")].count("broken") == 2, "it runs again", PATIENCE)
+    wait_until(lambda: [one["job"] for one in programs.diary("start")].count("broken") == 2, "it is retried", PATIENCE)
 
-    # The load goes, and the screen follows.
+    # The load ends, and the screen shows that.
     screen.shows(r"^  (\d+ +)?0 +0 +0 +1 ")
     screen.shows(r"^  completed +\d")
     screen.type("q")
@@ -195,7 +195,7 @@ def test_it_can_be_suspended_and_goes_on(screen: Screen, orders: Queue) -> None:
     screen.shows(r"^  0 +2 ")
     assert screen.told("alternate_on") == "1"
     screen.type("q")
-    wait_until(lambda: screen.told("alternate_on") == "0", "it has ended", PATIENCE)
+    wait_until(lambda: screen.told("alternate_on") == "0", "the monitor has ended", PATIENCE)
 
 
 @needs_tmux
@@ -229,7 +229,7 @@ def test_a_lost_server_is_shown_and_found_when_it_comes_back(tmp_path: Path) -> 
             screen.shows("cannot reach")
             server.restart()
             screen.shows(r"^  0 +1 ")
-            wait_until(lambda: "cannot reach" not in screen.text, "the trouble is over", PATIENCE)
+            wait_until(lambda: "cannot reach" not in screen.text, "the trouble is no longer shown", PATIENCE)
             queue.obliterate()
             screen.shows("queue 'orders' does not exist at .*; looking again")
             queue.add(1)

@@ -1,4 +1,4 @@
-"""`groupmq monitor` without a server: from the beginning, or for a while."""
+"""`groupmq monitor` while its server is down: from the beginning, or for a while."""
 
 from __future__ import annotations
 

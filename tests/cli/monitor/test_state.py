@@ -1,4 +1,4 @@
-"""What looks and keys make of the state."""
+"""How surveys and keys change the state of the monitor."""
 
 from __future__ import annotations
 

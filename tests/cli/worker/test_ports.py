@@ -1,4 +1,4 @@
-"""What probes and scrapers see of a worker."""
+"""The answers of a worker to health probes and to Prometheus."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ def test_not_alive_while_the_loop_hangs(programs: Programs, queue: Queue, words:
     queue.reconfigure(job_timeout=0.5)
     program = programs.worker(*HEALTH, *words)
     program.until(lambda: programs.diary("start"), "the job runs")
-    program.until(lambda: program.get("/livez")[0] == 503, "the loop is seen to hang")
+    program.until(lambda: program.get("/livez")[0] == 503, "the probe reports that the loop hangs")
     programs.open_gate()
-    program.until(lambda: program.get("/livez")[0] == 200, "the loop is seen to go on")
+    program.until(lambda: program.get("/livez")[0] == 200, "the probe reports that the loop runs again")
 
 
 def test_not_ready_while_draining(programs: Programs, queue: Queue) -> None:
@@ -162,4 +162,4 @@ def test_metrics_of_a_configured_worker(programs: Programs, url: str) -> None:
     )
     program = programs.start("worker", "app:worker", *METRICS)
     program.says("works on queue orders")
-    program.until(lambda: ("groupmq_jobs", "orders", "waiting") in values(program), "the queue is told")
+    program.until(lambda: ("groupmq_jobs", "orders", "waiting") in values(program), "the metrics name the queue")

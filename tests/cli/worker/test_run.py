@@ -1,4 +1,4 @@
-"""A worker from the command line: what it imports, adopts and runs."""
+"""A worker from the command line: its imports, the settings that it adopts, and its handlers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_burst_in_two_processes(programs: Programs, queue: Queue) -> None:
     ("own", "threshold"), [("", 5000), ("gc.set_threshold(9000, 5, 5)", 9000), ("gc.set_threshold(0)", 0)]
 )
 def test_what_is_imported_is_no_garbage(programs: Programs, queue: Queue, own: str, threshold: int) -> None:
-    """A program that has set its own thresholds of the garbage collector keeps them."""
+    """If a program has set its own thresholds of the garbage collector, they are kept."""
     module = f"import gc\n{own}\ndef look(job):\n    return [gc.get_freeze_count(), *gc.get_threshold()]\n"
     programs.write("looking.py", module)
     job = queue.add(1)
@@ -56,7 +56,7 @@ def test_a_burst_of_a_queue_that_nobody_made_makes_none(programs: Programs, queu
 
 
 def test_stored_settings_are_adopted(programs: Programs, url: str) -> None:
-    """All connections use them, or that of the heartbeat would be refused: the job outlives several beats."""
+    """All connections must use them, otherwise the heartbeat would be refused. The job outlives several heartbeats."""
     settings: dict[str, object] = {
         "group_concurrency": 2,
         "ordering": Ordering.arrival(0.01, max_wait=0.02),
@@ -75,9 +75,9 @@ def test_stored_settings_are_adopted(programs: Programs, url: str) -> None:
         turn = queue.get_turn()
         assert turn is not None
         lease = turn.expires_in
-        program.until(lambda: len(queue.get_workers()) == 1, "the worker is heard of")
+        program.until(lambda: len(queue.get_workers()) == 1, "the worker is registered")
         before = queue.get_workers()[0].last_seen
-        program.until(lambda: queue.get_workers()[0].last_seen > before, "its heart beats again")
+        program.until(lambda: queue.get_workers()[0].last_seen > before, "its heartbeat has come again")
         programs.open_gate()
         program.until(lambda: queue.require_job(job.id).state == "completed", "the job ends")
         assert lease <= 0.6
@@ -135,7 +135,7 @@ def test_settings_that_were_given_make_the_queue(programs: Programs, url: str) -
 
 
 def test_a_configured_worker(programs: Programs, url: str) -> None:
-    """Whatever the environment says about queues."""
+    """It ignores the queue and the server that the environment names."""
     programs.write(
         "app.py",
         "import tasks\n"
@@ -148,7 +148,7 @@ def test_a_configured_worker(programs: Programs, url: str) -> None:
     with Queue("orders", url, group_concurrency=2) as queue:
         job = queue.add(1)
         program.until(lambda: queue.require_job(job.id).state == "completed", "the job ran")
-        program.until(lambda: [worker.name for worker in queue.get_workers()] == ["mine"], "it is heard of")
+        program.until(lambda: [worker.name for worker in queue.get_workers()] == ["mine"], "it is registered")
     program.signal(signal.SIGTERM)
     assert program.ends() == 0
 

@@ -1,4 +1,4 @@
-"""What others on the same host see of a worker: its processes and its log, and no password in them."""
+"""Other users of the host can see a worker's processes and its log: neither may contain a password."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def family(pid: int) -> Iterator[int]:
 
 
 def test_a_password_is_in_no_list_of_processes_and_in_no_log(programs: Programs) -> None:
-    """With a supervisor, worker processes and their own children for handlers, and after the server has gone."""
+    """This covers a supervisor, its worker processes, their children for handlers, and an outage of the server."""
     server = Server.start("valkey", aof=True, config={"requirepass": PASSWORD})
     programs.url = f"redis://:{PASSWORD}@127.0.0.1:{server.port}/0"
     try:
@@ -37,7 +37,7 @@ def test_a_password_is_in_no_list_of_processes_and_in_no_log(programs: Programs)
         assert not any(PASSWORD in line for line in seen.values())
         said = len(program.log)
         server.kill()
-        program.until(lambda: "127.0.0.1" in program.log[said:], "the outage is told")
+        program.until(lambda: "127.0.0.1" in program.log[said:], "the outage is logged")
         assert PASSWORD not in program.log
     finally:
         server.stop()

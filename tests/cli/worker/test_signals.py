@@ -64,7 +64,7 @@ def test_the_third_signal_exits_though_the_loop_hangs(programs: Programs, queue:
     program = programs.worker()
     program.until(lambda: programs.diary("start"), "the job runs")
     for _ in range(3):
-        # Signals of one kind that are not yet delivered count once: send until the process has seen enough.
+        # Pending signals of one kind are merged into one, so more are sent until the process ends.
         program.signal(signal.SIGTERM)
     program.until(lambda: program.process.poll() is not None or _signal(program), "the program ends")
     assert program.ends() == 128 + signal.SIGTERM

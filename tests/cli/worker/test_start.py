@@ -1,4 +1,4 @@
-"""What an operator can get wrong when starting a worker: one line, and the documented exit code."""
+"""Mistakes when starting a worker are answered with one line and the documented exit code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = one_kind
 
 
 def said(programs: Programs, *words: str, code: int) -> str:
-    """The one line that the program prints before it ends."""
+    """Start a worker that ends with this code. Returns the only line that it prints."""
     program = programs.start("worker", *words)
     assert program.ends() == code, program.log
     lines = program.log.splitlines()
@@ -64,7 +64,7 @@ def test_a_queue_must_be_named(programs: Programs) -> None:
     ],
 )
 def test_a_wrong_option_is_bad_usage(programs: Programs, words: list[str], told: str) -> None:
-    """The error is reported at once, although nobody has created the queue yet."""
+    """The error is reported at once, even if the queue does not exist yet."""
     assert told in said(programs, "tasks:handle", "--queue", "orders", *words, code=2)
 
 

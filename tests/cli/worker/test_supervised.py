@@ -14,7 +14,7 @@ pytestmark = one_kind
 
 
 def working(program: Program, n: int) -> list[int]:
-    """Wait for `n` processes that work; their pids."""
+    """Wait until `n` processes work. Returns their pids."""
 
     def pids() -> list[int]:
         ready = {int(pid) for pid in re.findall(r"\[(\d+)\] groupmq.cli: worker .* works on", program.log)}
@@ -45,7 +45,7 @@ def test_a_killed_process_is_started_again(programs: Programs, queue: Queue) -> 
 
 
 def test_what_a_killed_process_was_doing_goes_back_at_once(programs: Programs, queue: Queue) -> None:
-    """Its jobs go back long before their leases expire, with an attempt used, as after a stall. No other jobs do."""
+    """Its jobs, and no others, go back long before their leases expire, with an attempt used as after a stall."""
     victims = [queue.add("wait", group_id="g") for _ in range(2)]
     other = queue.add("wait", group_id="other")
     queue.reconfigure(job_timeout=600)
@@ -134,7 +134,7 @@ def test_processes_drain_when_their_supervisor_is_killed(programs: Programs, que
 
 
 def test_an_embedded_server_is_shared_by_all_processes(programs: Programs) -> None:
-    """Each would have one of its own if the supervisor did not ask first."""
+    """Each process would start its own server if the supervisor did not start one first."""
     programs.write(
         "produce.py",
         "import os, tasks\n"
@@ -154,14 +154,14 @@ def test_an_embedded_server_is_shared_by_all_processes(programs: Programs) -> No
 
 def test_a_changed_file_restarts_and_a_broken_one_waits(programs: Programs, queue: Queue) -> None:
     programs.write("app.py", "async def handle(job): return 'first'\n")
-    queue.resume()  # create it, so that the worker does not wait for it
+    queue.resume()  # create the queue, so that the worker does not wait for it
     program = programs.worker("--reload", spec="app:handle")
     (before,) = working(program, 1)
     first = queue.add(1)
     program.until(lambda: queue.require_job(first.id).state == "completed", "the first job ran")
     programs.write("app.py", "async def handle(job): return 'changed'\n")
     program.says(r"app\.py changed: starting again")
-    program.until(lambda: len(re.findall("works on queue", program.log)) == 2, "it works again")
+    program.until(lambda: len(re.findall("works on queue", program.log)) == 2, "the new process works")
     assert working(program, 1) != [before]
     second = queue.add(2)
     program.until(lambda: queue.require_job(second.id).state == "completed", "the second job ran")

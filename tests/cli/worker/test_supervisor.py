@@ -1,4 +1,4 @@
-"""A supervisor that is told to stop at the worst moment: while it starts processes."""
+"""A supervisor that is stopped at the worst time: while it starts processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATIENCE = 25.0
 
 @pytest.fixture
 def plan(programs: Programs, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerPlan]:
-    """A supervisor of two processes that would wait for jobs for ever."""
+    """The plan of workers that would wait for jobs for ever."""
     monkeypatch.chdir(programs.folder)
     monkeypatch.setenv("PYTHONPATH", f"{ROOT / 'src'}{os.pathsep}{programs.folder}")
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}

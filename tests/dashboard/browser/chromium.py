@@ -1,4 +1,4 @@
-"""Where the browser is. Without it these tests are left out, and say so; in CI they fail."""
+"""Finds the browser. Without one these tests are skipped with a message; in CI they fail."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEFT_OUT = (
 
 
 def find() -> str | None:
-    """The path of a chromium; GROUPMQ_CHROMIUM names another."""
+    """The path of a chromium, or the one in GROUPMQ_CHROMIUM; None if there is none."""
     given = os.environ.get("GROUPMQ_CHROMIUM")
     if given:
         return given if Path(given).is_file() else None
@@ -25,7 +25,7 @@ def find() -> str | None:
 
 
 def require() -> str:
-    """The path of the browser; skips, or fails in CI."""
+    """The path of the browser. Without one it skips the test, or fails it in CI."""
     found = find()
     if found is not None:
         return found

@@ -1,4 +1,4 @@
-"""One browser for the run; a site and visitors for each test. What a browser complains about fails the test."""
+"""One browser for the run; a site and visitors for each test. A test fails if its browser complains about anything."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Come = Callable[..., Awaitable[Visitor]]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All tests here share one event loop, so that they can share the browser."""
+    """Let all tests here share one event loop, so that they can share the browser."""
     for item in items:
         if item.path.is_relative_to(HERE) and pytest_asyncio.is_async_test(item):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
@@ -37,14 +37,14 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def site(url: str) -> AsyncIterator[Site]:
-    """A dashboard of the queue `orders`, which is empty; nobody works."""
+    """A dashboard of the queue `orders`, which has no job and no worker."""
     async with opened(url) as site:
         yield site
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def busy(site: Site) -> Site:
-    """The same with a worker and jobs in every state."""
+    """The site with a worker and jobs in every state."""
     await site.work()
     await site.fill()
     return site
@@ -52,7 +52,7 @@ async def busy(site: Site) -> Site:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def come(browser: Browser) -> AsyncIterator[Come]:
-    """`await come(site, width=375, dark=True, javascript=False)`: a visitor, who leaves at the end."""
+    """`await come(site, width=375, dark=True, javascript=False)` opens a window, which is closed at the end."""
     visitors: list[Visitor] = []
 
     async def one(site: Site, **options: Any) -> Visitor:

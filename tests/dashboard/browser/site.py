@@ -17,7 +17,7 @@ LONG = 3600.0
 
 
 class _Web(uvicorn.Server):
-    """Leaves the signals of the test run alone."""
+    """A server that does not install signal handlers, which belong to the test run."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -25,7 +25,7 @@ class _Web(uvicorn.Server):
 
 
 class Site:
-    """What a test of the page looks at.
+    """A dashboard behind a real server, with its queue and a worker.
 
     A job's data tells the handler what to do: `{"do": "stay"}` runs until `gate` is set and reports progress,
     `{"do": "fail"}` fails, anything else succeeds. A failed attempt waits an hour for the next one, so a group that is
@@ -51,7 +51,7 @@ class Site:
         return f"/queues/{self.queue.name}"
 
     async def start(self) -> None:
-        """Serve; after a `stop`, at the same port."""
+        """Start to serve, after a `stop` on the same port."""
         app = create_app(**self._options)
         config = uvicorn.Config(
             app, host="127.0.0.1", port=self._port, log_level="error", timeout_graceful_shutdown=1, ws="none"
@@ -69,7 +69,7 @@ class Site:
         self._web = self._serving = None
 
     async def work(self, **options: Any) -> Worker:
-        """Begin to work on the queue."""
+        """Start a worker of the queue."""
         settings: dict[str, Any] = {"concurrency": 8, "name": "worker-1"} | options
         self._worker = Worker(self.queue, self._handle, **settings)
         await self._worker.start()
@@ -92,7 +92,7 @@ class Site:
         return {"ok": True, "big": 12345678901234567890}
 
     async def fill(self) -> None:
-        """A line of work in every state. Needs the worker."""
+        """Add jobs and groups in every state. Needs the worker."""
         add = self.queue.add
         await add({"do": "fail", "why": "card 17 was declined"}, group_id="user:1", job_id="bad-1", max_attempts=1)
         await add({"do": "fail", "why": "card 18 was declined"}, group_id="user:2", job_id="bad-2", max_attempts=1)
@@ -114,7 +114,7 @@ class Site:
         await eventually(held, "user:42 is held")
 
     async def block(self, group_id: str) -> None:
-        """A group that the failed job `blocks-1` blocks, and `blocked-1` behind it. Needs the worker."""
+        """Let the job `blocks-1` fail and block the group, with `blocked-1` behind it. Needs the worker."""
         options: dict[str, Any] = {"group_id": group_id, "max_attempts": 1, "on_failed": "hold"}
         await self.queue.add({"do": "fail", "why": "card 19 was declined"}, job_id="blocks-1", **options)
         await self.queue.add({"n": 1}, job_id="blocked-1", **options)
@@ -125,7 +125,7 @@ class Site:
         await eventually(blocked, f"{group_id} is blocked")
 
     async def break_open(self, group_id: str) -> None:
-        """A group whose breaker is open since one job has failed, and a job behind it. Needs the worker."""
+        """Open the breaker of the group with one failed job, and add a job behind it. Needs the worker."""
         await self.queue.reconfigure(breaker=Breaker(failures=1, cooldown=LONG))
         await self.queue.add({"do": "fail"}, group_id=group_id, job_id="breaks-1", max_attempts=1)
         await self.queue.add({"n": 1}, group_id=group_id, job_id="rests-1")

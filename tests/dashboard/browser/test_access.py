@@ -1,4 +1,4 @@
-"""Who may look and who may act: read-only, permissions, login."""
+"""Read-only dashboards, permissions and login: who may read pages, and who may perform actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every action, as a dialog and without JavaScript: it says what will happen, does it, and says that it is done."""
+"""Every action, as a dialog and without JavaScript: it says what will happen, does it, and reports the result."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class Case:
     action: str
     path: str
     says: str
-    """A part of what the plan says."""
+    """A part of the text of the plan."""
     check: Check
     fill: dict[str, str] = field(default_factory=dict)
     within: str = ""
-    """The row that it belongs to, where a page offers it more than once."""
+    """The selector of the row with the link, if a page offers the action more than once."""
 
     @property
     def bulk(self) -> bool:
-        """It runs as a task, which has a page."""
+        """Whether the action runs as a task, which has its own page."""
         return ACTIONS[self.action].bulk
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ async def _none_failed(site: Site) -> bool:
 
 
 async def _retried(site: Site) -> bool:
-    """They failed again, with a second attempt each."""
+    """Whether both jobs ran again, which means that each has failed a second time."""
     failures = await site.queue.get_failures(limit=20)
     return all(sum(one.job_id == job_id for one in failures) == 2 for job_id in ("bad-1", "bad-2"))
 
@@ -165,7 +165,7 @@ CASES = [
 
 
 async def begin(page: Page, case: Case) -> None:
-    """Follow the link to the plan."""
+    """Open the plan of the action by its link."""
     scope = page.locator(case.within) if case.within else page
     await scope.locator(f"[data-action={case.action}]").first.click()
     await expect(page.locator("#action")).to_be_visible()

@@ -1,4 +1,4 @@
-"""What the page is made of: pinned third-party files, a small total, nothing that the policy forbids."""
+"""The files of the pages: pinned third-party files, a small total size, nothing that the policy forbids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A group that a failed job blocks: where a reader sees it, and how it is let go on."""
+"""A group that a failed job blocks: where a reader sees it, and how it is unblocked."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def test_the_page_of_the_group_says_who_blocks_it_and_retries_that_job(
     await footer.locator("[data-action=retry]").click()
     await expect(page.locator("#action")).to_contain_text(f"{GROUP}, which it blocks, goes on")
     await page.locator("#action button.primary").click()
-    await eventually(lambda: _goes_on(busy), "the job ran again, and the one behind it")
+    await eventually(lambda: _goes_on(busy), "the job has run again, and so has the one behind it")
     assert (await busy.queue.get_group(GROUP)).blockers == 0
 
 

@@ -1,4 +1,4 @@
-"""Without chromium these tests are left out and say what that means; in CI they fail."""
+"""Without chromium these tests are skipped with a message that lists what is not tested; in CI they fail."""
 
 from __future__ import annotations
 

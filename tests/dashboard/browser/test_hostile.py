@@ -1,4 +1,4 @@
-"""Ids, groups, data, errors, logs and marks are anybody's text: on every page they stay text."""
+"""Ids, groups, data, errors, logs and marks may contain anything: every page shows them as text."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def test_hostile_text_stays_text_on_every_page(site: Site, come: Come, wid
         if await page.evaluate("window.pwned"):
             found.append(f"{path}: a script ran")
         if await page.locator("main img").count():
-            found.append(f"{path}: an element was made of text")
+            found.append(f"{path}: text has become an element")
         if (more := await overflow(page)) > 0:
             found.append(f"{path}: {more} pixels wider than the window")
         found += [f"{path}: {one}" for one in await violations(page)]
@@ -120,7 +120,7 @@ async def test_data_is_copied_exactly_also_on_plain_http(site: Site, come: Come)
     copied = await page.evaluate("window.copied")
     assert '"big": 12345678901234567890123' in copied
     await site.queue.update_data("one", {"n": "changed"})
-    await site.queue.add({"n": 2}, group_id="g")  # an event of its group: the page is drawn anew
+    await site.queue.add({"n": 2}, group_id="g")  # an event of its group makes the page redraw
     await expect(page.get_by_role("region", name="Data")).to_contain_text("changed")
     await expect(page.get_by_role("region", name="Data").get_by_role("button", name="Copied")).to_be_visible()
     await page.evaluate("window.wordEnds()")

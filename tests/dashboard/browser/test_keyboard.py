@@ -1,4 +1,4 @@
-"""The page by keyboard alone."""
+"""The page is fully usable with the keyboard alone."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_question_mark_shows_the_keys(site: Site, come: Come) -> None:
     await page.keyboard.press("?")
     keys = page.get_by_role("dialog", name="Keyboard")
     await expect(keys).to_be_visible()
-    await page.keyboard.press("j")  # does nothing behind a dialog
+    await page.keyboard.press("j")  # must do nothing behind a dialog
     await expect(page.locator(".here[data-row]")).to_have_count(0)
     await page.keyboard.press("Escape")
     await expect(keys).to_be_hidden()

@@ -66,7 +66,7 @@ async def test_a_job_page_follows_progress_logs_and_the_end(site: Site, come: Co
     await expect(page.get_by_role("region", name="Progress")).to_contain_text("42")
     await expect(page.locator("#logs")).to_contain_text("asking the bank")
     job = await site.queue.require_job("one")
-    for line in ("the bank takes its time", "it still does", "it answers"):  # nothing else happens meanwhile
+    for line in ("the bank takes its time", "it still does", "it answers"):  # no other event occurs meanwhile
         await job.log(line)
         await expect(page.locator("#logs")).to_contain_text(line, timeout=15_000)
     site.gate.set()
@@ -131,7 +131,7 @@ async def test_events_follow_pause_and_are_filtered(site: Site, come: Come) -> N
     await site.queue.add({"n": 1}, group_id="a", job_id="third")
     await expect(page.locator("#live-state")).to_have_attribute("data-state", "paused")
     await expect(page.locator("#tail li")).to_have_count(1)
-    await page.get_by_role("button", name="Go on").click()
+    await page.get_by_role("button", name="Resume").click()
     await expect(page.locator("#tail li").first).to_contain_text("third")
     kinds = await page.locator("#tail .state").all_inner_texts()
     assert kinds == ["added"] * 3
@@ -185,7 +185,7 @@ async def test_a_job_that_is_removed_while_one_looks_says_so(busy: Site, come: C
     visitor = await come(busy)
     page = await visitor.go("/queues/orders/jobs/waits-3")
     await live(page)
-    visitor.forgive()  # the browser notes the 404
+    visitor.forgive()  # the browser logs the 404 as an error
     await busy.queue.remove("waits-3")
     await expect(page.locator("#trouble")).to_contain_text("This is gone")
     await expect(page.locator("main h1")).to_have_text("waits-3")

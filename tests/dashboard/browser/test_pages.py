@@ -1,4 +1,4 @@
-"""Every page, wide and on a phone, light and dark: complete, without a complaint of the browser or of axe-core."""
+"""Every page, wide and on a phone, light and dark: complete, without complaints from the browser or axe-core."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def test_every_page_is_whole_and_accessible(busy: Site, come: Come, width:
         found += [f"{name}, dark: {violation}" for violation in await violations(page, "color-contrast")]
         if (more := await overflow(page)) > 0:
             found.append(f"{name}: {more} pixels wider than the window")
-        if name in ("missing", "nowhere"):  # a browser says that the page was not found
+        if name in ("missing", "nowhere"):  # the browser logs the 404 as an error
             visitor.problems = [one for one in visitor.problems if "404" not in one]
     assert not found, "\n".join(found)
 
@@ -93,7 +93,7 @@ async def test_an_empty_queue_says_what_would_be_here(site: Site, come: Come) ->
         "/queues/orders/repeats": "Nothing repeats",
         "/queues/orders/workers": "No worker",
         "/queues/orders/events": "No events yet",
-        "/queues/orders/tasks": "Nothing ran",
+        "/queues/orders/tasks": "No bulk actions yet",
     }.items():
         page = await visitor.go(path)
         await expect(page.locator(".empty:visible")).to_contain_text(words)

@@ -58,7 +58,7 @@ async def test_charts_are_read_by_pointing_and_zoomed_by_dragging(busy: Site, co
     async def changed() -> bool:
         return bool(await chart.locator("canvas").evaluate("(c) => c.toDataURL()") != before)
 
-    await eventually(changed, "the chart shows the part that was chosen")
+    await eventually(changed, "the chart shows the selected part")
     await over.dblclick(position={"x": box["width"] * 0.5, "y": 20})
 
 

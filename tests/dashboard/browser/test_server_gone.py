@@ -1,4 +1,4 @@
-"""The server of the queues goes away: the page says so, and goes on when it is back."""
+"""The server of the queues goes down: the page says so, and continues when the server is back."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def test_the_server_of_the_queues_goes_away_and_comes_back(come: Come) -> 
             server.restart()
             await expect(page.locator("#live-state")).to_have_attribute("data-state", "live", timeout=60_000)
             await expect(page.locator("#trouble")).to_be_hidden()
-            await expect(broken.locator("main h1")).to_have_text("Lanes")  # it looks again, as it says
+            await expect(broken.locator("main h1")).to_have_text("Lanes")  # it has tried again, as it announced
             await visitor.leave()
             await other.leave()
     finally:

@@ -34,7 +34,7 @@ async def test_a_paused_queue_is_said_on_its_lanes_and_resumed_there(site: Site,
 async def test_a_queue_without_workers_says_so_until_one_comes(site: Site, come: Come) -> None:
     await site.queue.add({"do": "stay"}, group_id="user:1", job_id="waits-1")
     page = await (await come(site)).go("/queues/orders/jobs/waits-1")
-    await expect(page.locator("#live .note")).to_contain_text("Nobody works on this queue.")
+    await expect(page.locator("#live .note")).to_contain_text("This queue has no worker.")
     assert await violations(page) == []
     await page.goto(LANES)
     await expect(page.locator(".lane .front")).to_contain_text("No worker")

@@ -1,4 +1,4 @@
-"""Somebody who looks at the page, and notes everything that a browser complains about."""
+"""A browser window of a test, which records everything that the browser complains about."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PHONE, WIDE = 375, 1440
 
 
 class Visitor:
-    """One browser window. `problems`: errors in the console, broken policy, requests elsewhere, alerts."""
+    """One browser window. `problems`: errors in the console, broken policy, requests to other hosts, alerts."""
 
     def __init__(self, context: BrowserContext, page: Page, base: str) -> None:
         self.context = context
@@ -54,7 +54,7 @@ class Visitor:
         await self.context.close()
 
     def forgive(self) -> None:
-        """From here on the server may be away, and the browser may complain about that."""
+        """Ignore all complaints of this window: the test takes the server down or asks for something forbidden."""
         self._forgiven = True
 
     def found(self) -> list[str]:
@@ -70,15 +70,15 @@ class Visitor:
     def _request(self, request: Request) -> None:
         self.requests.append(request.url)
         if urlsplit(request.url).netloc != urlsplit(self.base).netloc:
-            self.problems.append(f"a request to somewhere else: {request.url}")
+            self.problems.append(f"a request to another host: {request.url}")
 
     async def _dialog(self, dialog: Dialog) -> None:
-        self.problems.append(f"a dialog of the browser opened: {dialog.message}")
+        self.problems.append(f"the browser opened a dialog: {dialog.message}")
         await dialog.dismiss()
 
 
 async def violations(page: Page, *rules: str) -> list[str]:
-    """What axe-core finds, by all of its rules or these: rule, how often, the first element."""
+    """The violations that axe-core finds, by all rules or only these: the rule, how often, the first element."""
     if not await page.evaluate("'axe' in window"):
         await page.evaluate(AXE)
     found = await page.evaluate(
@@ -95,7 +95,7 @@ async def overflow(page: Page) -> int:
 
 
 async def hide(page: Page, *, hidden: bool) -> None:
-    """What a browser does when its tab is hidden or shown: headless chromium never hides a tab."""
+    """Act as a browser whose tab is hidden or shown, since headless chromium never hides a tab."""
     await page.evaluate(
         """(hidden) => {
             const state = hidden ? "hidden" : "visible";

@@ -37,7 +37,7 @@ def _due(k: Keyspace) -> list[str]:
     first = min([*times, *(end for end, _, _ in k.stopping.values())], default=None)
     looks = int(k.meta.get("due", "0"))
     if first is not None and looks > first:
-        found.append(f"something is due at {first:.0f}, and nobody looks for due work before {looks}")
+        found.append(f"something is due at {first:.0f}, but no call looks for due work before {looks}")
     if (k.cancels or k.recalls) and k.meta.get("interrupts") != "1":
         found.append("there are interrupts, but the flag of the queue says that there are none")
     return found
@@ -57,7 +57,7 @@ def _jobs(k: Keyspace) -> list[str]:
             found.append(f"job {job_id!r} waits with a wrong sort key or in a wrong group")
     for job_id in in_groups:
         if job_id not in k.jobs:
-            found.append(f"member {job_id!r} of a group is no job")
+            found.append(f"member {job_id!r} of a group is not a job")
     return found
 
 
@@ -251,11 +251,11 @@ def _progress(k: Keyspace) -> list[str]:
     found += [f"job {i!r} has {len(lines)} lines of log" for i, lines in k.logs.items() if not 1 <= len(lines) <= 100]
     for job_id, fence in (k.cancels | k.recalls).items():
         if k.leases.get(job_id, (0, ""))[0] != fence:
-            found.append(f"job {job_id!r} is to be stopped under fence {fence}; its lease is {k.leases.get(job_id)}")
+            found.append(f"job {job_id!r} has an interrupt under fence {fence}; its lease is {k.leases.get(job_id)}")
         if job_id in k.recalls and job_id not in k.ahead | k.granted:
-            found.append(f"job {job_id!r} is asked for, but is known to have begun")
+            found.append(f"job {job_id!r} is recalled, but is known to have begun")
         if job_id in k.cancels and job_id in k.ahead:
-            found.append(f"job {job_id!r} is to be stopped, but may not have begun")
+            found.append(f"job {job_id!r} is cancelled, but may not have begun")
     if any(end < 0 or not worker for end, _, worker in k.stopping.values()):
         found.append(f"entries of runs that are being stopped are incomplete: {k.stopping}")
     first = min((end for end, _, _ in k.stopping.values()), default=None)

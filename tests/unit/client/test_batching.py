@@ -1,4 +1,4 @@
-"""Adds of one event-loop tick travel together, and never affect each other."""
+"""Adds of one event-loop tick are sent in one call, and never affect each other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPTIONS = QueueOptions(name="q", max_payload=64 * 1024 * 1024)
 
 
 class Sender:
-    """Replaces the sending of the queue; answers when the test lets it."""
+    """Stands for the queue's sending. It answers while `gate` is set."""
 
     def __init__(self) -> None:
         self.sent: list[list[str]] = []
@@ -38,7 +38,7 @@ class Sender:
 
 
 def batcher(send: Sender) -> Any:
-    """Untyped: the sender answers with words instead of jobs."""
+    """A batcher, typed `Any`, since the sender answers with strings instead of jobs."""
     return Batcher(send, lambda one: len(one.body))
 
 

@@ -1,4 +1,4 @@
-"""The event log of a queue in one process, without a server: nothing is kept of jobs that are over."""
+"""The event log of a queue in one process, without a server: it keeps nothing of ended jobs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ JOBS, AT_ONCE = 100_000, 500
 
 
 class Connection:
-    """A connection to a server whose log is empty when it is asked for."""
+    """A connection to a server whose log is always empty when it is read."""
 
     def __init__(self) -> None:
         self.session = self
@@ -32,7 +32,7 @@ class Connection:
 
 
 class Log(Channel):
-    """A channel whose log entries are fed by hand."""
+    """A channel whose log entries come from the test."""
 
     def __init__(self) -> None:
         super().__init__(Connection(), JSON)  # type: ignore[arg-type]
@@ -50,7 +50,7 @@ class Log(Channel):
 
 
 class Rounds:
-    """Jobs from their adding to their end, some of them waited for and listened to."""
+    """Rounds of jobs, from add to end. Some have a waiting result() call, some a listener."""
 
     def __init__(self) -> None:
         self.log = Log()
@@ -93,7 +93,7 @@ def objects() -> Counter[str]:
 async def test_memory_is_flat_over_a_hundred_thousand_jobs() -> None:
     rounds = Rounds()
     while rounds.made < JOBS / 4:
-        await rounds.take()  # by then everything that is remembered for a while has its full size
+        await rounds.take()  # afterwards all bounded caches are full
     before = objects()
     while rounds.made < JOBS:
         await rounds.take()

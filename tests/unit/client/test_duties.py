@@ -1,4 +1,4 @@
-"""What one run of a duty does, without a server. (`test_repeating.py` has the scheduler.)"""
+"""One run of each duty, without a server. (The scheduler is in `test_repeating.py`.)"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ POLICY = Policy(3, -1, {})
 
 
 class Script:
-    """Makes calls with answers that were written before."""
+    """Answers calls with prepared answers, in order."""
 
     def __init__(self, *answers: Any) -> None:
         self._answers: Iterator[Any] = iter(answers)
@@ -51,13 +51,13 @@ async def test_due_work_names_each_job_that_stalled_or_was_past_its_ttl() -> Non
 
 
 async def test_a_duty_that_leaves_expired_leases_to_another_does_not_wait_for_them() -> None:
-    """One is due: to look again at once would change nothing."""
+    """An expired lease is due, so the server says 0 ms, but asking again at once would change nothing."""
     call = Script(Due(0, 0, [], [], 0))
     assert await DueWork(call, lambda: POLICY, expire=False).run_once() == DutyReport()
 
 
 async def test_expired_entries_are_asked_for_again_until_none_is_left() -> None:
-    """With one call each run, entries that come faster than that would pile up."""
+    """With one call per run, entries that expire faster than that would pile up."""
     call = Script(
         Due(0, 1, [], [], 250, more_expired=1), Due(0, 0, [], [], 240, more_expired=1), Due(0, 0, [], [], 230)
     )
@@ -73,7 +73,7 @@ async def test_retention_removes_page_by_page_until_nothing_is_left() -> None:
 
 
 async def test_retention_that_has_nothing_to_remove_by_age_calls_nobody_and_says_so() -> None:
-    """It must not end an outage."""
+    """Otherwise its run would count as an answer of the server, and end an outage."""
     call = Script()
     assert await AgeRetention(call, lambda: options(keep_failed=Retention(100))).run_once() is None
     assert call.calls == []

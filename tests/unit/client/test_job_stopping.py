@@ -45,4 +45,4 @@ def test_a_thread_that_looks_all_the_time_sees_that_it_is_to_end(
         saw = not thread.is_alive()
         over.set()
         thread.join()
-        assert saw, f"thread {n} was told to end and did not see it"
+        assert saw, f"thread {n} did not receive the request to stop"

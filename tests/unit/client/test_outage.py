@@ -1,4 +1,4 @@
-"""What a worker logs while its server is away: pure decisions, with a clock that tests move."""
+"""The log lines of a worker while its server is unreachable: pure decisions, with a clock that tests move."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Watch:
         self.log.failed(task, error, part)
 
     def answer(self, task: str = TAKE, after: float = 0.0, part: str = "") -> None:
-        """An answer to a call that took no time."""
+        """Record an answer to a call that took no time."""
         self.now += after
         self.log.answered(task, self.now, part)
 
@@ -203,7 +203,7 @@ def test_parts_that_pause_hear_of_the_return_and_of_nothing_else(watch: Watch) -
 
 
 def test_an_error_whose_text_raises_is_logged_all_the_same(watch: Watch) -> None:
-    watch.fail(error=Unprintable())  # no error of ours: not a server that is away
+    watch.fail(error=Unprintable())  # not one of our errors, so it does not count as an outage
     assert "cannot be read" in watch.lines[0]
 
 

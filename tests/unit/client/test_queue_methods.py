@@ -1,4 +1,4 @@
-"""Operations, driven by hand: what is asked of the server, and what is made of its answers."""
+"""Operations, driven by hand: their calls to the server, and their results from its answers."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ UNTYPED: Any = OPERATIONS
 
 
 def play(steps: Steps[Any], *answers: Any) -> tuple[Any, list[Call[Any]]]:
-    """Answer each call of an operation; its result, and the calls."""
+    """Answer each call of an operation. Returns its result, and the calls."""
     calls = [steps.send(None)]
     for answer in answers:
         try:
             calls.append(steps.send(answer))
         except StopIteration as stop:
             return stop.value, calls
-    raise AssertionError(f"the operation wants more than {len(answers)} answers: {calls[-1]}")
+    raise AssertionError(f"the operation needs more than {len(answers)} answers: {calls[-1]}")
 
 
 def arguments(call: Call[Any]) -> dict[str, Any]:

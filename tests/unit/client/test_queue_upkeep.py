@@ -1,4 +1,4 @@
-"""Upkeep of a queue, driven by hand: what is due, purges, retention by age and repairs."""
+"""Upkeep of a queue, driven by hand: due work, purges, retention by age and repairs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_what_has_expired_is_deleted_however_much_it_is() -> None:
 
 
 def test_what_is_due_ends_even_if_the_server_says_now_for_ever() -> None:
-    """It is left to another duty: this one would look again without a pause."""
+    """The rest is left to another duty. Otherwise this one would call again and again without a pause."""
     assert play(due_work(), Due(0, 0, [], [], 0))[0] == DutyReport(0, None)
 
 
@@ -76,7 +76,7 @@ def test_a_process_that_keeps_nothing_cleans_nothing_that_others_keep_by_age(not
     options = QueueOptions(name="q", keep_completed=nothing, keep_failed=nothing)
     with pytest.raises(StopIteration) as stop:
         AgeRetention(asked, lambda: options).run_once().send(None)
-    assert stop.value.value is None, "nothing is asked of the server"
+    assert stop.value.value is None, "the duty must not call the server"
 
 
 def test_a_repair_goes_through_every_structure_and_names_what_it_found() -> None:
@@ -87,7 +87,7 @@ def test_a_repair_goes_through_every_structure_and_names_what_it_found() -> None
     answers += (
         [Mended("0", 9, [], ["lost"])]
         + [page(), page(), page(("member that is no job of its group", "m"))]
-        + [page(), page()]  # delayed jobs by group, and what they come to
+        + [page(), page()]  # counts of delayed jobs by group, and their comparison
         + [page()] * 13
     )
     report, calls = play(OPERATIONS.repair(), *answers)

@@ -1,4 +1,4 @@
-"""Repeating jobs, driven by hand: what is refused before anything is asked, and what is made of the answers."""
+"""Repeating jobs, driven by hand: arguments that are refused before any call, and the handling of the answers."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ UNTYPED: Any = REPEATING
 
 
 def stored(repeat: Every | Cron, data: Any = 1, **changed: Any) -> tuple[str, bytes]:
-    """A definition as the server would have it: its id and value."""
+    """A definition as the server would store it: its id and value."""
     _, calls = play(REPEATING._add_repeating(data, repeat, None, group_id="g"), DefinitionsPage(T0, {}, -1, "0"), True)
     named = arguments(calls[1])
     packed = msgspec.msgpack.encode(named["definition"] | changed)
     return named["id"], len(packed).to_bytes(4, "big") + packed + calls[1].blob
 
 
-# Refused before anything is asked
+# Refused before any call
 
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"job_id": "x"}, "job_id: cannot be combined with repeat"),

@@ -1,4 +1,4 @@
-"""Minutes summed up into spans: where they begin, how many there are, what they add up to."""
+"""Minutes are summed up into spans: their beginnings, their number and their sums."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from groupmq.protocol.commands import BUCKETS, DROPPED, Minute
 from groupmq.protocol.commands.measures import minute
 
 NOON = 28_000_020 // 60 * 60
-"""A minute at a full hour."""
+"""The number of a minute at a full hour, in minutes since the epoch."""
 
 
 @given(st.integers(0, 10**8), st.integers(0, 20_160), st.integers(1, 20_160))

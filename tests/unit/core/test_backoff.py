@@ -1,4 +1,4 @@
-"""Back-off policies: the delays they give, and what cannot be one."""
+"""Back-off policies: the delays that they give, and the values that are refused."""
 
 from __future__ import annotations
 

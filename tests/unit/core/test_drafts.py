@@ -1,4 +1,4 @@
-"""What `add` accepts. Every mistake is found before anything is sent, and named."""
+"""The arguments of `add`: every mistake is found before anything is sent, and named."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ UNSTORABLE = [object(), {"x": object()}, "\ud800", lambda: None, 1j]
 
 
 def item_at(position: int, item: object) -> Draft:
-    """The draft of an item of `add_many` behind this many good ones."""
+    """The draft of an item of `add_many` that follows this many valid ones."""
     return drafts_from(OPTIONS, [{"data": 0}] * position + [item])[position]
 
 

@@ -1,4 +1,4 @@
-"""Durations and instants: what is understood, what is refused, and that nothing is ever early."""
+"""Durations and instants: accepted and refused values, and rounding that is never too early."""
 
 from __future__ import annotations
 

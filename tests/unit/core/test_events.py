@@ -1,4 +1,4 @@
-"""Entries of the log of events, read without a server: what each kind says, in which order, and what is missing."""
+"""Entries of the event log, read without a server: the fields of each kind, their order, and gaps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WHEN = datetime(2023, 11, 14, 22, 13, 20, 123000, tzinfo=UTC)
 
 
 class Upper:
-    """A serializer of the user's."""
+    """A serializer of the user."""
 
     def encode(self, value: Any, /) -> bytes:
         return str(value).encode()
@@ -27,7 +27,7 @@ class Upper:
 
 
 def raw(*kinds: list[Any], blob: bytes | None = None, number: int = 7, stream_id: str = "1700-3") -> list[Any]:
-    """An entry as the server gives it."""
+    """An entry as the server returns it."""
     fields = [b"e", msgspec.msgpack.encode([number, AT, *kinds])]
     if blob is not None:
         fields += [b"b", blob]
@@ -211,7 +211,7 @@ def happened(kind: Any, at_ms: int) -> Event:
 @pytest.mark.parametrize("lasted_ms", [0, 1])
 @pytest.mark.parametrize("end", ["completed", "failed", "removed"])
 def test_the_end_of_a_job_is_the_last_one_before_another_of_its_id_begins(end: str, lasted_ms: int) -> None:
-    """The second job is gone as well, so it is not known when it was made."""
+    """The second job is gone as well, so its creation time is unknown."""
     own = happened(end, AT + lasted_ms)
     search = EndOf("same", AT)
     for event in (happened("removed", AT), happened("added", AT), own, happened("added", AT + 5)):

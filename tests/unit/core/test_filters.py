@@ -1,4 +1,4 @@
-"""What a filter takes."""
+"""The arguments of filters: accepted and refused values."""
 
 from __future__ import annotations
 

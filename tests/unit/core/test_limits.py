@@ -1,4 +1,4 @@
-"""Rate limits and dedupe: what they mean, and what is refused."""
+"""Rate limits and dedupe: their meaning, and the values that are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hooks around a handler: their order, what they may be, and what follows if they raise."""
+"""Hooks around a handler: their order, their allowed forms, and what happens if one raises."""
 
 from __future__ import annotations
 

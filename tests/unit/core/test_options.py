@@ -1,4 +1,4 @@
-"""Settings of a queue: checked when they are made; each mistake names its argument, what was expected, what came."""
+"""Settings of a queue are checked when they are made. Errors name the argument, the expected and the given value."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ async def test_a_bad_setting_of_a_worker_is_refused_by_name(arguments: dict[str,
 
 
 async def test_a_heartbeat_is_not_judged_by_a_lease_that_nobody_has_given() -> None:
-    """The queue may be stored with a longer one: the start finds out."""
+    """The stored lease may be longer. The heartbeat is checked against it when the worker starts."""
     assert Worker(Queue("q", NOWHERE), print, heartbeat=60).options.heartbeat == 60
 
 
@@ -290,7 +290,7 @@ def test_shared_settings_are_read_back_as_they_were_given() -> None:
 
 
 def test_settings_that_the_scripts_do_not_act_on_are_stored_apart() -> None:
-    """Processes of a release that did not store them compare the others, and must find nothing new there."""
+    """Processes of a release that did not store them compare the other settings, and must find nothing new there."""
     handled = QueueOptions("q", max_attempts=9, job_timeout_ms=1, keep_completed=Retention(count=1))
     assert handled.shared == QueueOptions("q").shared
     assert handled.handling != QueueOptions("q").handling

@@ -1,4 +1,4 @@
-"""Windows for late jobs: what they mean in milliseconds, and what is refused."""
+"""Windows for late jobs: their meaning in milliseconds, and the values that are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partitions: which one a group or an id belongs to, and where it lies in a cluster."""
+"""Partitions: the one that a group or an id belongs to, and its slot in a cluster."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_keys_of_a_partition_share_a_slot_and_belong_to_no_other_queue(name:
     keys = Keys("p", name, Part(3, 4))
     assert key_slot(keys.meta.encode()) == key_slot(keys.group("}{").encode()) == slot_of_tag(tag_of(name, Part(3, 4)))
     inside = keys.meta.removeprefix("p:{").partition("}")[0]
-    assert "{" in inside  # which the name of a queue never has
+    assert "{" in inside  # no name of a queue contains this character
 
 
 def test_where_a_job_goes() -> None:

@@ -1,4 +1,4 @@
-"""The stored record: what goes in comes out, and jobs that start later have smaller bytes."""
+"""The stored record: it is read back as it was written, and jobs that start later have smaller bytes."""
 
 from __future__ import annotations
 

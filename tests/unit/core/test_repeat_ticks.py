@@ -1,4 +1,4 @@
-"""What a scheduler does about ticks that are due, and properties of the ticks of every repeat."""
+"""The ticks that a scheduler runs when some are due, and properties of the ticks of every repeat."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def grid(*at: int) -> list[int]:
 
 
 def run(repeat: Repeat, late_ms: int, *, watched: bool, count: int = 0) -> tuple[list[int], int]:
-    """The ticks that are run, and the next tick, if the first tick of a repeat (5 s) is seen this late."""
+    """The ticks that are run, and the next one, if the first tick of a repeat (at 5 s) is noticed this late."""
     found = due_ticks(plan(repeat), T0 + 5000, count, T0 + 5000 + late_ms, watched=watched)
     return found.run, found.next
 
@@ -161,7 +161,7 @@ def test_the_grid_never_drifts(every: Every, k: int) -> None:
 @given(crons, instants)
 @settings(max_examples=200, deadline=None)
 def test_a_tick_of_a_cron_is_a_whole_second_that_its_fields_allow(cron: Cron, instant: int) -> None:
-    """Of the fields only the weekday is looked at: it is the one that a clock change cannot move."""
+    """Of the fields only the weekday is checked, since a clock change cannot move it. Seconds are checked if given."""
     tick = tick_after(plan(cron), instant)
     assert tick is not None
     assert tick % 1000 == 0

@@ -1,4 +1,4 @@
-"""Options are declared once, are shown where they are taken, and an unknown one is answered with the nearest."""
+"""Options are declared once and shown in each signature. The error for an unknown option names the nearest one."""
 
 from __future__ import annotations
 

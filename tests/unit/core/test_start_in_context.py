@@ -1,4 +1,4 @@
-"""A coroutine that is stepped in a context of its own: it awaits, raises, is cancelled and is closed like any other."""
+"""A coroutine that runs in a separate context awaits, raises, is cancelled and is closed like any other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TypedJSON: values come back equal and of the same type; reading makes nothing but the types it knows."""
+"""TypedJSON: values come back equal and of the same type. Decoding creates only objects of the known types."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ KNOWN = (
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Equal, of the same type, all the way down; a NaN is like a NaN."""
+    """Whether two values are equal and of the same type at every depth. NaN counts as equal to NaN."""
     if type(one) is not type(other):
         return False
     if isinstance(one, float):
@@ -103,7 +103,7 @@ def test_a_value_comes_back_equal_and_of_the_same_type(value: Any) -> None:
     raw = codec.encode(TYPED, value, LIMIT, "data")
     back = TYPED.decode(raw)
     assert alike(back, value), f"{value!r} came back as {back!r}"
-    json.loads(raw)  # and other tools can read it
+    json.loads(raw)  # other tools can read it as well
 
 
 @pytest.mark.parametrize(

@@ -57,12 +57,12 @@ class Process:
         self._process.communicate()
 
     def kill(self) -> None:
-        """End it without any chance to clean up."""
+        """Kill the process, which leaves it no chance to clean up."""
         self._process.kill()
         self._process.wait()
 
     def end(self) -> None:
-        """Let it run to its end."""
+        """Let the process run to its end."""
         self._process.communicate()
 
 

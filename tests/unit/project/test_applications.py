@@ -1,4 +1,4 @@
-"""Applications use the public API only: what they import, and what they ask of its objects."""
+"""Applications use only the public API: the modules that they import, and the attributes of its objects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def contract() -> dict[str, list[str]]:
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
-    """Modules of groupmq that are imported, for type checking too; a name of `groupmq` that is a module is one."""
+    """The modules that are imported, even if only for type checking. `from groupmq import x` imports a module if x is
+    not a public name."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -69,7 +70,7 @@ def test_an_application_asks_for_no_private_name_of_a_queue_worker_or_job(path: 
 
 
 def owner(node: ast.Attribute) -> str:
-    """The last name in front of the attribute: `self._queue.run` is asked of `queue`."""
+    """The last name in front of the attribute, without underscores: `queue` for `self._queue.run`."""
     value = node.value
     name = value.attr if isinstance(value, ast.Attribute) else value.id if isinstance(value, ast.Name) else ""
     return name.lstrip("_")

@@ -1,4 +1,4 @@
-"""The benchmark's judgement: targets with a bound and an aim, where a peer is ahead, peers that cannot be measured."""
+"""The verdicts of the benchmark: targets with a bound and an aim, figures in which a peer leads, missing peers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIBRARIES = [
 
 
 def measured(**medians: tuple[float, float]) -> Samples:
-    """Ours and BullMQ's figure of each metric."""
+    """Samples with our figure and that of BullMQ for each metric."""
     samples = Samples()
     for metric, (ours, peer) in medians.items():
         samples.add(metric, OURS, ours)

@@ -1,4 +1,4 @@
-"""What the pages name exists: a page that says where something is, or what it is called, must not go stale."""
+"""Files and identifiers that a page names exist, so that no page goes stale when they are moved or renamed."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ CODE = (".py", ".lua", ".js", ".html", ".toml", ".yml", ".json")
 API: dict[str, type] = {"queue": Queue, "worker": Worker, "job": Job, "Queue": Queue, "Worker": Worker, "Job": Job}
 
 FOREIGN = {
-    "docs/dashboard.md": {"asgi.py"},  # of a Django project
-    "docs/decisions/0042-blocked-groups.md": {"on_discarded"},  # of another library
-    "docs/guide.md": {  # of bee-queue
+    "docs/dashboard.md": {"asgi.py"},  # a file of Django projects
+    "docs/decisions/0042-blocked-groups.md": {"on_discarded"},  # an option of another library
+    "docs/guide.md": {  # names of bee-queue
         *("activateDelayedJobs", "checkStalledJobs", "delayUntil", "reportProgress"),
         *("job.reportProgress(n)", "queue.saveAll(jobs)"),
     },
@@ -39,15 +39,15 @@ FOREIGN = {
         "default_lua_flags",
         "lock_on_hashtags",
         "ssl_cert_reqs",
-    },  # Dragonfly, redis-py
-    "docs/decisions/0053-bytes-not-locale.md": {"strcoll"},  # of C
+    },  # options of Dragonfly and redis-py
+    "docs/decisions/0053-bytes-not-locale.md": {"strcoll"},  # a function of C
 }
 """Names of other programs."""
 
 OF_OLD = {
     "docs/decisions/0002-holds-bind-the-head.md": {"hold_until"},
 }
-"""Names that we had, on pages that say so."""
+"""Former names, on pages that say so."""
 
 BUILT = {
     *("groupmq_worker_limited_total", "groupmq_worker_rate_limited_total"),
@@ -57,7 +57,7 @@ BUILT = {
 
 
 def code_of(page: str) -> list[str]:
-    """What stands in backticks, outside blocks of code."""
+    """The texts in backticks, outside blocks of code."""
     text = re.sub(r"^```.*?^```", "", (ROOT / page).read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
     return re.findall(r"`([^`\n]+)`", text)
 
@@ -91,7 +91,7 @@ def modules() -> dict[str, list[Path]]:
 
 
 def is_unknown(name: str) -> bool:
-    """Whether an identifier is nowhere in the code. A prefix of several names ends with an underscore."""
+    """Whether an identifier is nowhere in the code. One that ends with an underscore is a prefix of several names."""
     if name.endswith("_"):
         return not any(word.startswith(name) for word in words())
     return name not in words() and name not in BUILT
@@ -127,7 +127,7 @@ def test_every_identifier_that_a_page_names_exists(page: str) -> None:
     known = FOREIGN.get(page, set()) | OF_OLD.get(page, set())
     assert not sorted(unknown - known)
     needless = {name for name in known if name.isidentifier()} - unknown
-    assert not sorted(needless), "these need no exception"
+    assert not sorted(needless), "these exceptions are not needed"
 
 
 @pytest.mark.parametrize("page", PAGES)

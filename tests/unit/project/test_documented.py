@@ -1,4 +1,4 @@
-"""What the guide promises to those who come from bee-queue: every setting has its counterpart, and that exists."""
+"""The guide for users of bee-queue: each of its settings and methods has a counterpart that exists."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ PUBLIC = {"Queue": Queue, "sync.Queue": SyncQueue, "Worker": Worker, "Job": Job,
 
 @pytest.mark.parametrize("kind", PUBLIC.values(), ids=PUBLIC)
 def test_every_public_name_stands_in_the_reference(kind: type) -> None:
-    """A name that is not documented there is plumbing, and must be private."""
+    """A name that the reference does not document is internal, and must be private."""
     words = set(re.findall(r"\w+", (DOCS / "reference.md").read_text(encoding="utf-8")))
     assert {name for name in names_of(kind) if not name.startswith("_")} - words == set()
 
 
 def names_of(kind: type) -> set[str]:
-    """What its objects have. Those of a queue have attributes that no class declares."""
+    """The names of a class and of its objects. Objects of a queue have attributes that no class declares."""
     names = set(dir(kind))
     for base in kind.__mro__:
         names |= set(getattr(base, "__annotations__", ()))
@@ -92,7 +92,7 @@ def test_every_public_method_is_described(kind: type) -> None:
 
 @pytest.mark.parametrize("kind", PUBLIC.values(), ids=PUBLIC)
 def test_the_types_of_every_public_method_are_known_at_run_time(kind: type) -> None:
-    """Frameworks that call a method for their users read its types."""
+    """Frameworks that call methods for their users read the types at run time."""
     public = [getattr(kind, name) for name in dir(kind) if not name.startswith("_")]
     for method in filter(inspect.isfunction, public):
         assert "return" in typing.get_type_hints(method)

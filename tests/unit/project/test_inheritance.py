@@ -1,4 +1,4 @@
-"""Where a method comes from: classes of ours form no diamond, and the methods of a queue stand in one table."""
+"""Readers can find where a method comes from: no diamonds of classes, and the methods of a queue are in one table."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def classes() -> Iterator[type]:
 
 
 def shared(kind: type) -> set[type]:
-    """The classes of ours that `kind` inherits by more than one of its bases."""
+    """The project's classes that `kind` inherits through more than one of its bases."""
     reached = [set(base.__mro__) for base in kind.__bases__]
     twice = {one for i, some in enumerate(reached) for others in reached[i + 1 :] for one in some & others}
     return {one for one in twice if one.__module__.startswith(("groupmq.", __name__)) and not is_protocol(one)}
@@ -77,7 +77,7 @@ def test_the_table_of_methods_names_each_function_once_under_its_own_name(table:
     names, functions = [], []
     tree = ast.parse(Path(inspect.getfile(table)).read_text("utf-8"))
     [definition] = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    for line in definition.body[1:]:  # behind the docstring
+    for line in definition.body[1:]:  # skip the docstring
         match line:
             case ast.Assign([ast.Name(name)], ast.Attribute(ast.Name(module), function)):
                 names.append(name)
@@ -96,7 +96,7 @@ def test_every_public_method_stands_in_the_table(table: type) -> None:
 
 
 def test_every_private_name_of_the_table_is_overridden_for_partitions() -> None:
-    """A step that nobody overrides is a function of its module, and no method."""
+    """A step that is not overridden belongs into its module as a function, not into the table."""
     line = Queue.__mro__[: Queue.__mro__.index(QueueMethods)]
     private = {name for name in vars(QueueMethods) if name.startswith("_") and not name.startswith("__")}
     assert {name for name in private if not any(name in vars(kind) for kind in line)} == set()

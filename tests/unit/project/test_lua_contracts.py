@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def plant(folder: Path, text: str, instead: str) -> list[str]:
-    """The faults of a function in whose file `text` is replaced."""
+    """Replace `text` in the file of a function. Returns the faults that are found."""
     assert text in SOUND
     (folder / "rename.lua").write_text(SOUND.replace(text, instead))
     return lua_contracts.faults(folder)

@@ -1,4 +1,4 @@
-"""One name, one thing: no two classes of the package share a name."""
+"""No two classes of the package share a name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tools.unasync import BY_HAND, GENERATED
 
 PACKAGE = Path(groupmq.__file__).parent
 TWINS = {f"sync/{source}" for source in (*GENERATED, *BY_HAND)}
-"""The blocking client has the class names of the asynchronous one: they are the same things."""
+"""Files of the blocking client, whose classes have the names of their asynchronous twins."""
 
 
 def classes(path: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""The options of a job, a queue and a worker are declared once, and so is each default."""
+"""The options of a job, a queue and a worker are declared only once, and so are their defaults."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def signatures() -> Iterator[tuple[str, set[str]]]:
 @pytest.mark.parametrize(
     ("options", "reader"),
     [
-        (JOB_OPTIONS, ["core/drafts.py: draft"]),  # reads them; `add` calls it with what it was given
-        (QUEUE_DEFAULTS, ["core/drafts.py: draft"]),  # four options of a job have the names of a queue's
+        (JOB_OPTIONS, ["core/drafts.py: draft"]),  # `add` passes its options to this function, which reads them
+        (QUEUE_DEFAULTS, ["core/drafts.py: draft"]),  # four options of a job have the same names as those of a queue
         (WORKER_DEFAULTS, []),
     ],
     ids=["job", "queue", "worker"],

@@ -1,4 +1,4 @@
-"""No method, signature or docstring of the client is spelled twice, and the check of that finds what it has to."""
+"""No method, signature or docstring of the client is written twice, and the check for that finds violations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Runtime:
 
 
 def in_a_package(folder: Path, blocking: str) -> list[str]:
-    """What is found where every module that is written by hand is the same, and `blocking` its twin."""
+    """The findings in a package in which all modules of BY_HAND are alike; `blocking` is the text of their twins."""
     for side, text in (("client", ASYNCHRONOUS), ("sync", blocking)):
         for name in BY_HAND:
             path = folder / side / name

@@ -1,4 +1,4 @@
-"""The blocking client is what `make sync` makes of the asynchronous one."""
+"""The committed blocking client is the one that `make sync` generates."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Decoders of what servers and users hand us, with sound values, sound ones that were damaged, and noise.
+"""Decoders of values from servers and users, with valid, damaged and random input.
 
-What users hand back (cursors, ids of events) is refused by name. What a server has may be damaged or of a later
-release: it counts as nothing, or raises an error that its reader expects. `make fuzz` searches longer.
+Invalid values from users (cursors, ids of events) are refused by name. Values from a server may be damaged or from a
+later release: they count as missing, or raise an error that their reader expects. `make fuzz` searches longer.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ DAMAGED = (
     OverflowError,
     msgspec.MsgspecError,
 )
-"""What reading damaged bytes may raise; every reader expects all of these."""
+"""The errors that reading damaged bytes may raise. Every reader expects all of them."""
 DEEP = b"\x91" * 14_000
-"""Arrays in arrays: more than a decoder can follow."""
+"""Arrays nested deeper than a decoder can follow."""
 
 numbers = st.integers(-(2**63), 2**64 - 1) | st.integers(-2, 300)
 simple = st.none() | st.booleans() | numbers | st.floats() | st.text(max_size=12) | st.binary(max_size=12)
@@ -86,14 +86,14 @@ def damaged(draw: st.DrawFn, sound: st.SearchStrategy[bytes]) -> bytes:
 
 
 def either(read: Callable[[], Any]) -> Any:
-    """What was read; None if it was refused with an error that readers expect."""
+    """The value that was read; None if it was refused with an error that readers expect."""
     try:
         return read()
     except DAMAGED:
         return None
 
 
-# What users hand back
+# Values from users
 
 
 @searching
@@ -159,7 +159,7 @@ def test_every_id_has_a_home(job_id: str) -> None:
         assert carried(job_id) in (None, home_of(job_id))
 
 
-# What a server has stored
+# Values that a server has stored
 
 
 @st.composite
@@ -191,7 +191,8 @@ def test_a_damaged_record_is_read_or_refused(raw: bytes) -> None:
 @searching
 @given(damaged(records()))
 def test_a_job_with_a_damaged_record_says_so_when_it_is_made_and_not_later(raw: bytes) -> None:
-    """A worker leaves such a job alone; one that fails in the middle of its work would take others with it."""
+    """A worker skips such a job. If the job failed only later, in the middle of the worker's code, other jobs would
+    suffer."""
     try:
         job = job_taken(make_job, Taken("a", 1, FRESH, raw), 1, "w")
     except Exception:
@@ -264,7 +265,7 @@ entries = st.builds(lambda n, at, rows: msgspec.msgpack.encode([n, at, *rows]), 
 @searching
 @given(damaged(entries), st.none() | st.binary(max_size=20), st.binary(max_size=2))
 def test_an_entry_of_the_log_is_read_or_says_nothing(raw: bytes, blob: bytes | None, name: bytes) -> None:
-    """Whatever stands in it: one entry must not stop the reading of the log."""
+    """Whatever an entry contains, it must not stop the reading of the log."""
     fields = [b"e" + name, raw, *([] if blob is None else [b"b", blob])]
     entry = events.read([b"5-1", fields], JSON)
     assert isinstance(entry, Entry)
@@ -304,7 +305,7 @@ REPLIES: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", REPLIES)
 def test_a_reply_that_is_not_of_our_functions_is_read_or_refused(name: str) -> None:
-    """A server between two releases, or something that only looks like one, may answer anything."""
+    """A server of another release, or a program that only resembles one, may answer anything."""
 
     @searching
     @given(st.lists(values | packed | st.lists(packed | numbers, max_size=6), max_size=14))

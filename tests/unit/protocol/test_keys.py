@@ -1,4 +1,4 @@
-"""Key names: spelled once in Python and once in Lua, the same."""
+"""Key names are spelled once in Python and once in Lua, in the same way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEYS_LUA = (LUA / "lib" / "keys.lua").read_text("utf-8")
 
 
 def spelled_in_lua() -> dict[str, str]:
-    """Name in the table K -> what follows the base."""
+    """The names in the table K, each with the part of the key after the base."""
     fixed = re.search(r"local FIXED = \{(.*?)\}", KEYS_LUA, re.DOTALL)
     by_name = re.search(r"local BY_NAME = \{(.*?)\}", KEYS_LUA)
     assert fixed is not None

@@ -17,7 +17,7 @@ LUA = Path(str(resources.files("groupmq.protocol"))) / "lua"
 
 @pytest.fixture
 def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder of scripts in place of ours."""
+    """An empty folder in place of the folder of scripts."""
     (tmp_path / "lua" / "lib").mkdir(parents=True)
     monkeypatch.setattr(resources, "files", lambda _package: tmp_path)
     _clear()
@@ -26,7 +26,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(autouse=True)
 def _fresh_cache() -> Iterator[None]:
-    """Whatever a test loaded from elsewhere is forgotten."""
+    """Forget scripts that a test has loaded from another folder."""
     yield
     _clear()
 
@@ -55,7 +55,7 @@ FILES = {str(path.relative_to(LUA)): path.read_text("utf-8") for path in LUA.rgl
 
 
 def lines_by_file(text: str, origins: tuple[tuple[str, int], ...]) -> dict[str, dict[int, str]]:
-    """What a text has of each file, by line; a line that the loader has made comes last and is left out."""
+    """The lines of each file in a text, by their numbers, without the lines that the loader has added."""
     lines = text.splitlines()
     assert len(lines) == len(origins)
     found: dict[str, dict[int, str]] = {}
@@ -115,7 +115,7 @@ def test_what_only_looks_may_be_asked_of_a_replica_and_a_full_server_refuses_wha
 
 
 def test_nothing_is_sorted_by_the_locale_of_the_server() -> None:
-    """Lua's own order of strings is that of the locale (lua/lib/bytes.lua); tests of order run in one that shows it."""
+    """Lua compares strings by the locale (lua/lib/bytes.lua). The test servers have a locale in which that matters."""
     assert not re.findall(r"table\.sort\([\w.]+\)", functions.load("add").library.text)
 
 

@@ -39,7 +39,7 @@ def demand(concurrency: int = 4, *, atomic: bool = True, exclusive: bool = False
 def call(
     of: Demand, room: Room, requester: int = 0, *, reports: int = 0, urgent: bool | None = None, now: float = 0.0
 ) -> NextCall | Literal["too soon"] | None:
-    """Ask what now, and send what it says."""
+    """Ask for the next call of a requester, and send it if there is one."""
     wanted = of.next_call(
         of.requesters[requester], room, reports, now, urgent=reports > 0 if urgent is None else urgent
     )
@@ -51,14 +51,14 @@ def call(
 def answer(
     of: Demand, room: Room, brought: int, wait_ms: int = NOTHING, requester: int = 0, epoch: int = 0
 ) -> AfterAnswer:
-    """The call of a requester comes back with this many rows, which take their slots."""
+    """Answer the call of a requester with this many rows, which take their slots."""
     asked = of.ended(of.requesters[requester])
     room.slots -= brought
     return of.answered(of.requesters[requester], asked, brought, wait_ms, epoch, room.slots)
 
 
 def asleep(concurrency: int = 4, **options: bool) -> tuple[Demand, Room]:
-    """A worker that has asked and got the answer that nothing is ready."""
+    """The demand of a worker that has asked and learned that nothing is ready."""
     made, room = demand(concurrency, **options), Room(concurrency)
     assert call(made, room) == NextCall(concurrency, 1, 0, large=False)
     assert answer(made, room, 0) == AfterAnswer(SLEEP, listen=True, dry=True)
@@ -66,7 +66,7 @@ def asleep(concurrency: int = 4, **options: bool) -> tuple[Demand, Room]:
 
 
 def flowing(concurrency: int = 4, **options: bool) -> tuple[Demand, Room]:
-    """A worker whose last call brought all that it asked for, and which has run it all."""
+    """The demand of a worker that got as many jobs as it asked for, and has run them all."""
     made, room = demand(concurrency, **options), Room(concurrency)
     call(made, room)
     assert answer(made, room, concurrency) == GO_ON

@@ -1,4 +1,4 @@
-"""What the end of a batch means for each of its jobs."""
+"""The outcome of each job of a batch, by the way in which the handler ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker leaves behind for its supervisor."""
+"""The bequest: the data by which a supervisor takes back the jobs of a dead worker."""
 
 from __future__ import annotations
 

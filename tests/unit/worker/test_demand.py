@@ -14,7 +14,7 @@ from tests.unit.worker.demands import GO_ON, NOTHING, SLEEP, Room, answer, aslee
 def test_a_new_worker_asks_for_all_its_slots_with_one_requester() -> None:
     made, room = demand(), Room(4)
     assert call(made, room) == NextCall(4, 1, 0, large=False)
-    assert call(made, room, requester=1) is None, "one call is enough to learn whether there is anything"
+    assert call(made, room, requester=1) is None, "one call is enough to learn whether any job is ready"
 
 
 def test_a_requester_whose_call_is_under_way_makes_no_other() -> None:
@@ -27,7 +27,7 @@ def test_a_requester_whose_call_is_under_way_makes_no_other() -> None:
 
 def test_slots_that_a_call_may_fill_are_not_asked_for_twice() -> None:
     made, room = flowing()
-    assert call(made, room) == NextCall(2, 1, 0, large=False), "its share"
+    assert call(made, room) == NextCall(2, 1, 0, large=False), "a requester asks for its share of the slots"
     assert made.asked == 2
     room.slots = 3
     assert call(made, room, requester=1) == NextCall(1, 1, 0, large=False)
@@ -115,7 +115,7 @@ def test_a_busy_worker_sleeps_without_watching_the_marker() -> None:
 
 
 def test_nothing_is_dry_while_reports_are_under_way() -> None:
-    """They may make a job ready."""
+    """The reports may make a job ready."""
     made, room = flowing()
     call(made, room)
     call(made, room, requester=1, reports=2)
@@ -150,7 +150,7 @@ def test_a_hint_is_of_no_use_without_a_free_slot() -> None:
 
 
 def test_a_paused_queue_is_asked_again_when_it_resumes_and_each_longest_sleep() -> None:
-    """A paused queue answers like an empty one; its resumption sets the marker, and the timer is a hint as well."""
+    """A paused queue answers like an empty one. Resuming sets the marker, and the end of a sleep is a hint as well."""
     made, room = asleep()
     for _ in range(3):
         assert call(made, room) is None
@@ -187,7 +187,7 @@ def test_a_worker_without_room_only_reports() -> None:
 
 
 def test_what_was_only_reported_may_have_made_work_ready() -> None:
-    """Another requester may have asked before it, in vain."""
+    """Another requester may have asked before the report, when nothing was ready."""
     made, room = asleep()
     room.slots = 0
     call(made, room, reports=1)
@@ -200,7 +200,7 @@ def test_what_was_only_reported_may_have_made_work_ready() -> None:
 def test_without_atomic_completion_a_call_reports_or_asks() -> None:
     made, room = demand(atomic=False), Room(4)
     assert call(made, room, reports=2) == NextCall(0, 1, 0, large=False)
-    assert made.wants, "the question is put off, not dropped"
+    assert made.wants, "the request for jobs is postponed, not dropped"
     assert call(made, room, requester=1) == NextCall(4, 1, 0, large=False)
     answer(made, room, 0)
     answer(made, room, 0, requester=1)
@@ -218,7 +218,7 @@ def test_a_draining_worker_reports_and_takes_nothing() -> None:
     assert call(made, room, reports=1) == NextCall(0, 1, 0, large=False)
     made.wants = False
     assert answer(made, room, 0) == GO_ON
-    assert not made.wants, "a worker that waits for its end would never be idle"
+    assert not made.wants, "a draining worker would never become idle"
     assert not made.uses_hint(room)
     made.hint()
     assert call(made, room) is None
@@ -228,7 +228,7 @@ def test_a_call_under_way_when_closing_begins_is_the_last_that_takes() -> None:
     made, room = demand(), Room(4)
     call(made, room)
     made.stop_taking()
-    assert answer(made, room, 4) == GO_ON, "its jobs are given back"
+    assert answer(made, room, 4) == GO_ON, "the jobs that it brings are given back"
     room.slots = 4
     assert call(made, room) is None
     assert call(made, room, reports=4) == NextCall(0, 1, 0, large=False)

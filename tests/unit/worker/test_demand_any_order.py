@@ -36,12 +36,12 @@ class AnyOrder(RuleBasedStateMachine):
         assert wanted != TOO_SOON
         if isinstance(wanted, NextCall):
             assert requester not in self.under_way
-            assert wanted.take or waiting, "a call has a purpose"
+            assert wanted.take or waiting, "a call must take or report"
             assert before == "taking" or not wanted.take
             self.demand.sent(self.now, large=wanted.large)
             self.under_way[requester], self.reports[requester] = wanted, 0
         elif requester not in self.under_way:
-            assert not waiting, "an outcome never waits for a requester that is free"
+            assert not waiting, "an outcome must not wait while its requester is free"
             assert before != "taking" or not self.demand.wants or self.free() <= self.demand.asked
 
     @rule(requester=st.integers(0, 1), share=st.floats(0, 1), wait_ms=st.sampled_from([NOTHING, 0, 100]))

@@ -1,4 +1,4 @@
-"""What a worker asks for while calls fail, jobs are recalled, calls are large or a turn ends: without a server."""
+"""The demand of a worker while calls fail, jobs are recalled, calls are large or a turn ends, without a server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_while_the_connection_is_lost_its_requester_waits_and_the_other_works() 
         assert call(made, room, reports=2) is None
     assert call(made, room, requester=1) == NextCall(2, 1, 0, large=False)
     answer(made, room, 2, requester=1)
-    assert made.asked == 2, "what the lost call asked for may still come"
+    assert made.asked == 2, "the jobs of the lost call may still arrive"
     assert answer(made, room, 2) == GO_ON
 
 
@@ -32,7 +32,7 @@ def test_a_call_that_ends_without_an_answer_frees_its_slots() -> None:
 
 
 def test_after_a_hung_loop_it_asks_again_for_what_the_heartbeat_has_freed() -> None:
-    """The heartbeat thread has reported in the loop's stead: no answer of a requester says that slots are free."""
+    """The heartbeat thread has reported outcomes in place of the loop, so no answer to a requester shows free slots."""
     made, room = demand(), Room(4)
     call(made, room)
     answer(made, room, 3)
@@ -43,7 +43,7 @@ def test_after_a_hung_loop_it_asks_again_for_what_the_heartbeat_has_freed() -> N
 
 
 def test_outcomes_that_the_heartbeat_took_over_leave_a_call_that_is_harmless() -> None:
-    """It was decided for reports that are gone when it is sent; its answer leads to a question."""
+    """The call was decided for reports that are gone when it is sent. Its answer leads to a request for jobs."""
     made, room = asleep(atomic=False)
     assert call(made, room, reports=1) == NextCall(0, 1, 0, large=False)
     assert answer(made, room, 0) == GO_ON
@@ -94,7 +94,7 @@ def test_reports_do_not_wait_for_a_row_that_turns_out_long() -> None:
     assert call(made, room, reports=10, now=10.0) == TOO_SOON
     assert call(made, room, reports=10, now=10.0 + 2 * LATER) == NextCall(0, 1, 0, large=False)
     answer(made, room, 0)
-    assert call(made, room, reports=10, now=20.0) == TOO_SOON, "each call waits anew"
+    assert call(made, room, reports=10, now=20.0) == TOO_SOON, "each call starts a new wait"
 
 
 def test_reports_do_not_wait_where_there_is_little_to_do_or_nothing_more_is_taken() -> None:
@@ -150,7 +150,7 @@ def test_many_reports_are_a_large_call_as_well() -> None:
 
 
 def test_a_hint_during_a_turn_that_is_over_does_not_count() -> None:
-    """Other workers wait for their turn."""
+    """Other workers are waiting for their turn."""
     made, room = demand(exclusive=True), Room(4)
     call(made, room)
     assert answer(made, room, 4, epoch=7) == GO_ON

@@ -1,4 +1,4 @@
-"""The duties of a worker, without a server: when each of them is run again, and who hears of what it did."""
+"""The duties of a worker, without a server: when each of them runs again, and where its report goes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOTHING = DutyReport()
 
 
 class Counting:
-    """A duty that answers what it was made with, and counts its runs."""
+    """A duty with prepared results, which counts its runs."""
 
     task = "test"
 
@@ -65,9 +65,9 @@ async def test_a_prompt_duty_runs_earlier_when_it_hears_of_something_that_is_due
     duty = Counting()
     runner = DutyRunner(duty, 60, Worker().reachability, prompt=True)
     runner.start()
-    await eventually(lambda: runner._wakes_at, "it sleeps")
+    await eventually(lambda: runner._wakes_at, "the runner sleeps")
     runner.due_in(10)
-    await eventually(lambda: duty.runs == 2, "it runs again")
+    await eventually(lambda: duty.runs == 2, "the duty runs again")
     runner.due_in(10**6)
     assert runner._wakes_at < asyncio.get_running_loop().time() + 100
     await runner.close()
@@ -78,7 +78,7 @@ async def test_other_duties_wait_for_their_interval() -> None:
     runner = DutyRunner(duty, 0.02, Worker().reachability)
     began = asyncio.get_running_loop().time()
     runner.start()
-    await eventually(lambda: duty.runs == 3, "it runs")
+    await eventually(lambda: duty.runs == 3, "the duty has run three times")
     assert asyncio.get_running_loop().time() - began >= 0.06
     await runner.close()
 
@@ -90,27 +90,27 @@ async def test_a_prompt_duty_that_fails_pauses_whatever_is_due_and_goes_on_when_
     duty, worker = Counting(failure, failure), Worker()
     runner = DutyRunner(duty, 60, worker.reachability, prompt=True)
     runner.start()
-    await eventually(lambda: worker.failures == 1, "it has failed")
+    await eventually(lambda: worker.failures == 1, "the duty has failed")
     runner.due_in(0)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert duty.runs == 1, "news of what is due does not shorten a pause"
+    assert duty.runs == 1, "a due time must not shorten a pause after a failure"
     runner.retry_now()
-    await eventually(lambda: worker.failures == 2, "it was tried at once")
+    await eventually(lambda: worker.failures == 2, "the duty is retried at once")
     runner.retry_now()
-    await eventually(lambda: duty.runs == 3, "and again")
-    await eventually(lambda: not runner._failed, "it is fine")
+    await eventually(lambda: duty.runs == 3, "the duty is retried again")
+    await eventually(lambda: not runner._failed, "the duty no longer counts as failed")
     await runner.close()
 
 
 async def test_a_duty_that_is_not_prompt_is_not_woken_by_the_return_of_the_server() -> None:
-    """Right after an outage every worker looks dead."""
+    """Right after an outage every worker seems to be dead, so this duty must wait."""
     duty, worker = Counting(ConnectionLost("gone")), Worker()
     wakes = len(worker.reachability.outage._wakes)
     runner = DutyRunner(duty, 0.01, worker.reachability)
     runner.start()
     assert len(worker.reachability.outage._wakes) == wakes
-    await eventually(lambda: duty.runs == 2, "it comes back after its interval")
+    await eventually(lambda: duty.runs == 2, "the duty runs again after its interval")
     assert worker.failures == 1
     await runner.close()
 
@@ -120,7 +120,7 @@ async def test_the_report_of_each_run_is_passed_on() -> None:
     duty, heard = Counting(some, errors, ConnectionLost("gone"), None, more), list[DutyReport]()
     runner = DutyRunner(duty, 0.001, Worker().reachability, heard.append)
     runner.start()
-    await eventually(lambda: len(heard) >= 3, "all have run")
+    await eventually(lambda: len(heard) >= 3, "three reports are passed on")
     assert heard[:3] == [some, errors, more]
     await runner.close()
 

@@ -69,7 +69,7 @@ class Harness:
         return job
 
     async def next_end(self, within: float) -> tuple[str, str]:
-        """Job, and how it ended, in words."""
+        """Wait for the next end of a run. Returns the job id, and a description of the end."""
         async with asyncio.timeout(within):
             job_id, report = await self.ends.get()
         if report is None:
@@ -163,7 +163,7 @@ async def test_only_what_has_begun_is_renewed_and_cannot_be_asked_for() -> None:
 
 @pytest.mark.parametrize("how", ["asked for", "blocked loop"])
 async def test_one_that_has_a_slot_and_has_not_begun_can_be_taken_back(how: str) -> None:
-    """The thread that took it back reports it, so the executor does not."""
+    """The thread that takes the job back also reports it, so the executor must not."""
     harness = Harness()
     harness.start("a", 1)
     harness.start("b", 2)
@@ -178,7 +178,7 @@ async def test_one_that_has_a_slot_and_has_not_begun_can_be_taken_back(how: str)
 
 
 async def test_one_whose_lease_is_over_does_not_start() -> None:
-    """The process was frozen, or the answer came late: another worker may have the job by now."""
+    """The process may have been frozen, or the answer may be late, so another worker may have the job by now."""
     harness = Harness()
     harness.leases_end = time.monotonic()
     harness.start("late", 1)

@@ -1,4 +1,4 @@
-"""The reserve of a worker, without a server: jobs that start when a slot becomes free, or go back."""
+"""The reserve of a worker, without a server: its jobs start when a slot becomes free, or are given back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.unit.worker.test_executor_rows import Harness, Requester
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No job is given back because the machine is slow; a test of patience sets its own."""
+    """Keep jobs from being given back because the machine is slow. Tests of this limit set their own."""
     monkeypatch.setattr(executor, "PATIENCE", 60.0)
     monkeypatch.setattr(executor, "ROW_PATIENCE", 60.0)
 
@@ -28,7 +28,7 @@ def job(fence: int, name: str, max_attempts: int = 3) -> Job:
 
 
 def reserve(harness: Harness, names: str, *, first: int = 2, requester: Requester | None = None) -> None:
-    """Each of another group."""
+    """Reserve jobs, each in a different group."""
     for fence, name in enumerate(names, first):
         harness.executor.reserve([job(fence, name)], requester or harness.requester)
 
@@ -116,7 +116,7 @@ async def test_what_another_worker_wants_goes_back_and_later_ones_stay() -> None
         "c",
     ]
     reserve(harness, "e", first=3)
-    assert harness.said == ["e released"], "it was on its way when it was asked for"
+    assert harness.said == ["e released"], "it was still on its way when the reserve was asked back"
     gate.set()
     await harness.hears("d completed")
     assert harness.said[1:] == ["a starts", "a completed", "d starts", "d completed"]

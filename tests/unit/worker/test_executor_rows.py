@@ -1,4 +1,4 @@
-"""Jobs that were taken together, without a server: one after the other, and given back as soon as that is in doubt."""
+"""Rows, without a server: their jobs run one after the other, or are given back if they might wait too long."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ async def test_everything_that_has_not_started_can_be_withdrawn() -> None:
 
 
 async def test_a_row_that_waited_too_long_here_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As after the process was frozen: the leases of those behind may be over."""
+    """If the process was frozen, the leases of the jobs behind the first may be over."""
     monkeypatch.setattr(executor, "ROW_LASTS", -1)
     harness = Harness()
     harness.start("abc")

@@ -22,7 +22,7 @@ held: ContextVar[str] = ContextVar("held", default="nothing")
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No job is given back because the machine is slow."""
+    """Keep jobs from being given back because the machine is slow."""
     monkeypatch.setattr(executor, "PATIENCE", 60.0)
     monkeypatch.setattr(executor, "ROW_PATIENCE", 60.0)
 
@@ -69,7 +69,7 @@ async def test_jobs_of_a_row_that_wait_for_nothing_run_in_one_task() -> None:
 
 @pytest.mark.parametrize("times", [1, 2])
 async def test_a_handler_that_cancels_its_own_task_and_returns_harms_only_itself(times: int) -> None:
-    """The cancellation would strike where the next handler waits."""
+    """Otherwise the cancellation would be raised in the next handler."""
 
     async def handle(job: Job) -> None:
         if job.id == "b":
@@ -161,7 +161,7 @@ async def test_anything_that_can_be_awaited_will_do() -> None:
 
 
 async def test_what_a_handler_does_when_it_is_called_is_its_own_as_well() -> None:
-    """It is not an `async def`: the call itself runs code of the handler."""
+    """The handler is not an `async def`, so calling it already runs its code."""
     found: list[str] = []
 
     def handle(job: Job) -> Awaitable[Any]:
@@ -236,6 +236,6 @@ async def test_a_thrown_away_worker_closes_its_handlers_in_their_contexts() -> N
     await harness.hears("b starts")
     await asyncio.sleep(0)
     work = harness.executor.runs[2].task.get_coro()  # type: ignore[union-attr]
-    work.close()  # as the interpreter does at its end
+    work.close()  # the interpreter does this when it exits
     assert found == ["a", "b"]
     harness.executor.abandon_all()

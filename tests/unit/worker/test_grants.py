@@ -25,7 +25,7 @@ def test_a_grant_that_comes_after_the_answer_that_repeats_it_is_dropped() -> Non
     grants = Grants()
     assert grants.new_rows(answer(5)) == ([job(5)], [1])
     assert not grants.takes(5)
-    assert grants.received == 0, "the server has forgotten it, and must not take this for a later one"
+    assert grants.received == 0, "the server has forgotten it, and could take it for a later grant"
 
 
 def test_jobs_of_an_answer_stay_in_their_rows() -> None:
@@ -40,16 +40,16 @@ def test_nothing_starts_from_the_moment_at_which_the_heartbeat_refuses_grants() 
     assert grants.refuse(blocked=False) is None
     assert grants.refuse(blocked=True) == 5
     assert not grants.takes(6)
-    assert grants.refuse(blocked=False) == 5, "until the server has answered"
+    assert grants.refuse(blocked=False) == 5, "grants must be refused until the server has answered"
     grants.refused(7)
     assert grants.refuse(blocked=False) is None
-    assert not grants.takes(6), "the server has taken it back"
+    assert not grants.takes(6), "the server has taken this job back"
     assert not grants.takes(7)
     assert grants.takes(8)
 
 
 def test_an_answer_brings_a_job_also_while_grants_are_refused() -> None:
-    """The server gives a job again only while it has not taken it back."""
+    """The server repeats a grant only if it has not taken the job back."""
     grants = Grants()
     grants.refuse(blocked=True)
     assert grants.new_rows(answer(6)) == ([job(6)], [1])
@@ -57,6 +57,6 @@ def test_an_answer_brings_a_job_also_while_grants_are_refused() -> None:
 
 def test_the_end_of_a_lease_is_counted_from_a_call_that_was_sent_before_it_was_granted() -> None:
     grants = Grants()
-    grants.set_clock(100.0, 1_000_000)  # carried out at some time after 100.0
+    grants.set_clock(100.0, 1_000_000)  # the server executed the call at some time after 100.0
     granted = Granted(1_002_500, 30_000, job(1))
     assert grants.lease_end(granted) == 100.0 + 2.5 + 30.0 - 0.001

@@ -1,4 +1,4 @@
-"""What the heartbeat does with outcomes that it reports in place of a blocked event loop."""
+"""Outcomes that the heartbeat reports in place of a blocked event loop."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def test_a_refused_outcome_is_handled_as_if_the_loop_had_reported_it() -> 
 async def test_one_whose_first_answer_was_lost_may_have_been_recorded_and_nothing_is_said() -> None:
     kept = parts()
     kept.ends("first")
-    kept.keeper.outcomes()  # this beat is not answered
+    kept.keeper.outcomes()  # this heartbeat gets no answer
     kept.ends("second")
     kept.keeper.delivered(kept.keeper.outcomes(), [0, 0])
     await let_it_run()

@@ -1,4 +1,4 @@
-"""What the end of a run means, decided without a server."""
+"""The outcome of a run, by the way in which its handler ended, without a server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def running(attempts_made: int = 0, max_attempts: int = 3, **options: Any) -> Jo
 
 
 def retried(report: Any) -> tuple[int, bool, str]:
-    """Delay, whether the group goes on, and reason of a retry."""
+    """The delay of a retry, whether the group goes on, and the reason."""
     assert report.event == "retrying"
     kind, job_id, fence, delay_ms, yields, reason, _stack, _error = report.outcome
     assert (kind, job_id, fence) == (commands.RETRY, "id", 77)

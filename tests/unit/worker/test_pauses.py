@@ -1,4 +1,4 @@
-"""How long a worker pauses between two tries while its server is away."""
+"""How long a worker pauses between two tries while its server is unreachable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many reports go out in one call, and how many items share one: by count, by bytes and by what they cost."""
+"""How many reports or items one call carries, by count, by bytes and by cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many jobs a worker takes together, by what it has seen of its handlers."""
+"""How many jobs a worker prefetches, by the measured durations of its handlers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def pace(typical: float, prefetch: int | None = None) -> Prefetch:
 
 
 def row(of: Prefetch, room: int, ahead: int) -> int:
-    """How many may come together where there is room, and nothing is in hand."""
+    """The length of rows that is asked for with this much room, while no job is in hand."""
     return of.plan(room, 0, ahead, reports=False)[1]
 
 
@@ -148,18 +148,18 @@ def test_a_requester_that_has_brought_enough_asks_with_its_next_reports() -> Non
     assert seen.plan(90, enough - 4, 110, reports=False) == (0, 1)
     assert seen.plan(90, enough - 4, 110, reports=True) == (4, 12)
     assert seen.plan(90, 5, 50, reports=False) == (enough, 12), (
-        "what is in hand may be long runs: nobody waits for them"
+        "the jobs in hand may run long, so a request must not wait for them"
     )
 
 
 def test_a_requester_whose_instant_jobs_have_not_all_ended_only_reports() -> None:
-    """If it replaced those that have ended, its calls would remain as small as that."""
+    """If it replaced only the jobs that have ended, its calls would stay that small."""
     seen = pace(1e-5)
     for _ in range(50):
         seen.took(1600, 100)
     assert seen.plan(90, 5, 110, reports=True) == (0, 1)
     assert seen.plan(90, 0, 110, reports=True)[0] == PER_CALL // 16
-    assert seen.plan(90, 5, 50, reports=True)[0] == PER_CALL // 16, "there is not enough to do"
+    assert seen.plan(90, 5, 50, reports=True)[0] == PER_CALL // 16, "too few jobs are left to wait for the others"
 
 
 @given(durations=st.lists(st.floats(0, 10), max_size=50))
@@ -204,7 +204,7 @@ def test_where_rows_bring_enough_there_is_no_reserve() -> None:
 
 
 def test_only_handlers_that_take_no_time_share_tasks() -> None:
-    """Without prefetching each handler has a task of its own."""
+    """Without prefetching each handler has its own task."""
     cases: list[tuple[Literal["auto"] | int, bool]] = [("auto", True), (0, False)]
     for most, shares in cases:
         prefetch, found = Prefetch(most), []

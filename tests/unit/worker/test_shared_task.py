@@ -17,7 +17,7 @@ from tests.unit.worker.test_executor_rows import Harness as RowHarness
 
 
 class Harness(RowHarness):
-    """Starts rows of one job each, in slots of their own."""
+    """Starts rows of one job each, every row in its own slot."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Answers that a blocked event loop has not seen: for each it is decided once what happens to its jobs."""
+"""Answers that a blocked event loop has not seen: the jobs of each are either started or given back, never both."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_each_requester_is_named_until_its_jobs_are_back() -> None:
     unseen.sent("w:0", 1)
     unseen.sent("w:1", 1)
     first = unseen.ask()
-    assert first == unseen.ask()  # the beat may have been lost
+    assert first == unseen.ask()  # the heartbeat may have been lost
     assert first is not None
     unseen.answered(first, carried_out=True)
     second = unseen.ask()

@@ -53,7 +53,7 @@ def skip(target: Target, job_id: str) -> None:
 @click.option("--reason", default="failed by operator", show_default=True, metavar="TEXT", help="Stored with the job.")
 @target_options
 def fail_job(target: Target, job_id: str, reason: str) -> None:
-    """Fail a waiting, delayed or active job for good, whatever attempts remain.
+    """Fail a waiting, delayed or active job for good, even if attempts remain.
 
     The handler of a running job is stopped, and the group goes on when it has ended. `job retry` runs it again. With
     on_failed="hold" the job blocks its group until it is retried, skipped or removed.

@@ -101,7 +101,7 @@ def _foretold(report: RetryReport) -> str:
         which = ", ".join(words(job_id) for job_id in report.overtaken_sample)
         more = ", ..." if report.overtaken > len(report.overtaken_sample) else ""
         behind = (
-            f"\nat least {number(report.overtaken, 'job')} would run after jobs of the same group that stood behind it "
-            f"and have run since: {which}{more}"
+            f"\nat least {number(report.overtaken, 'job')} would run late, because later jobs of the same group "
+            f"have run already: {which}{more}"
         )
     return f"{matched} of {groups} would wait to run again; nothing was changed{behind}"

@@ -104,7 +104,7 @@ class Decoder:
         return found
 
     def end_wait(self) -> list[KeyAction]:
-        """Nothing followed the escape: it was the key."""
+        """The action of a lone escape: nothing followed it, so it was the key."""
         rest, self._rest = self._rest, b""
         return [KeyAction.BACK] if rest else []
 

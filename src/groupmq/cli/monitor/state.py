@@ -88,7 +88,7 @@ class State:
 
 
 def seen(state: State, look: QueueSurvey) -> State:
-    """A look has succeeded. The selection stays with its job, or else at its position."""
+    """The state after a successful look. The selection stays with its job, or else at its position."""
     after = replace(state, look=look, history=state.history.and_then(look), trouble=None)
     if state.message_until is not None and look.at >= state.message_until:
         after = replace(after, message=None, message_until=None)
@@ -105,7 +105,7 @@ def with_notice(state: State, text: str) -> State:
 
 
 def shown(state: State, job_id: str, job: Job | None) -> State:
-    """The job that is inspected was fetched, or is not there any more."""
+    """The state after the inspected job was fetched, or was found to be gone."""
     if state.job_id != job_id:
         return state
     if job is None:
@@ -115,7 +115,7 @@ def shown(state: State, job_id: str, job: Job | None) -> State:
 
 
 def press(state: State, action: KeyAction) -> tuple[State, Effect | None]:
-    """The state after a key, and what is to be done."""
+    """The state after a key, and the effect to carry out."""
     if state.question is not None:
         answered = replace(state, question=None)
         return answered, state.question.effect if action is KeyAction.YES else None

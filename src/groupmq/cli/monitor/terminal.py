@@ -60,7 +60,7 @@ class Terminal:
         return Size(found.columns or 80, found.lines or 24)
 
     def read(self) -> bytes:
-        """What was typed; nothing if the terminal is gone."""
+        """The bytes that were typed; none if the terminal is gone."""
         try:
             return os.read(self._keyboard, 1024)
         except OSError:
@@ -82,7 +82,7 @@ class Terminal:
         self._shown = []
 
     def take(self) -> None:
-        """Letters come one by one and are not shown; Ctrl-C and Ctrl-Z are still signals."""
+        """Take the terminal over: keys arrive one by one and are not echoed; Ctrl-C and Ctrl-Z are still signals."""
         self._before = termios.tcgetattr(self._keyboard)
         mode = termios.tcgetattr(self._keyboard)
         mode[0] &= ~(termios.IXON | termios.ICRNL)

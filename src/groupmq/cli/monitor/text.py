@@ -100,7 +100,7 @@ def line(columns: Sequence[Column], cells: Iterable[Cell], width: int, glyphs: G
 
 
 def heading(columns: Sequence[Column], width: int, glyphs: Glyphs) -> Text:
-    """The first heading is the title of the table."""
+    """The row of headings. The first of them is the title of the table."""
     cells = [Cell(column.title, DIM if i else TITLE) for i, column in enumerate(columns)]
     return line(columns, cells, width, glyphs)
 

@@ -24,7 +24,7 @@ def examples(*lines: str) -> str:
 
 
 def states_option(help_text: str, *, allowed: tuple[str, ...] = STATES) -> Callable[[F], F]:
-    """--state, which may be repeated."""
+    """The option --state, which may be repeated."""
     return click.option("--state", "states", multiple=True, type=click.Choice(allowed), help=help_text)
 
 

@@ -51,7 +51,7 @@ class Target:
 
     @contextmanager
     def open(self, given: str | None = None, *, make: bool = True, **options: Any) -> Iterator[Queue]:
-        """The queue, as it is stored: a command never disagrees about its settings."""
+        """Open the queue with its stored settings: a command never conflicts with them."""
         name = self.name(given)
         with Queue.attach(name, self.url, make=make, prefix=self.prefix, serializer=READABLE, **options) as queue:
             yield queue

@@ -60,7 +60,7 @@ def backoff_of(given: Any) -> Any:
 
 
 def instant(value: Any) -> datetime | float:
-    """ISO 8601 with a zone, or epoch seconds; ValueError says what is wrong."""
+    """Read ISO 8601 with a zone, or epoch seconds; ValueError says what is wrong."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -87,7 +87,7 @@ class InstantType(Type):
 
 
 def read_json(text: str) -> Any:
-    """Strict JSON: no NaN, no infinities. ValueError says in one line what is wrong and where."""
+    """Read strict JSON: no NaN, no infinities. ValueError says in one line what is wrong and where."""
     try:
         return json.loads(text, parse_constant=_no_constant)
     except json.JSONDecodeError as error:

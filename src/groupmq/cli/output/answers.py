@@ -21,7 +21,7 @@ _WIDE = 100_000
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Colours only on a terminal, and not with NO_COLOR."""
+    """A console with colours only on a terminal, and not with NO_COLOR."""
     colours: Any = None if os.environ.get("NO_COLOR") else "auto"
     return Console(stderr=stderr, color_system=colours, highlight=False, soft_wrap=True)
 
@@ -68,7 +68,7 @@ def as_line(value: Any) -> str:
 
 @contextmanager
 def quiet_pipe() -> Iterator[None]:
-    """A reader that closes the pipe, as `head` does, is not an error of the command."""
+    """End without an error if the reader closes the pipe, as `head` does."""
     try:
         yield
     except BrokenPipeError:
@@ -79,7 +79,7 @@ def quiet_pipe() -> Iterator[None]:
 
 
 def tolerant_streams() -> None:
-    """A terminal that knows no Unicode gets escapes, not an error."""
+    """Write escapes, instead of raising, to a terminal without Unicode."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError, OSError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

@@ -41,7 +41,7 @@ def set_up(level: str, form: str) -> None:
 
 
 def last_words(message: str, form: str) -> None:
-    """Why the process ends, in one line."""
+    """Print why the process ends, in one line."""
     message = " ".join(message.split())
     if form == "json":
         record = logging.LogRecord("groupmq.cli", logging.ERROR, "", 0, message, (), None)

@@ -42,7 +42,7 @@ class LongWork:
         self._task = self._progress.add_task(title, total=total)
 
     def advance(self, n: int = 1) -> None:
-        """`n` more are done. Raises Interrupted if Ctrl-C was pressed meanwhile."""
+        """Count `n` more as done. Raises Interrupted if Ctrl-C was pressed meanwhile."""
         self.done += n
         if self.total is not None and self.done > self.total:
             self.total = self.done
@@ -54,11 +54,11 @@ class LongWork:
             raise Interrupted
 
     def reached(self, done: int) -> None:
-        """`done` so far: the `progress` callback of the queue's long operations."""
+        """Set the number done so far: the `progress` callback of the queue's long operations."""
         self.advance(done - self.done)
 
     def report(self, target: Target, verb: str, text: Callable[[], Any] | None = None, **more: Any) -> None:
-        """Say how much was done; after Ctrl-C, say that it was not all, and exit with the code for that."""
+        """Report how much was done; after Ctrl-C, report that it was not all, and exit with the code for that."""
         if self.interrupted:
             if target.as_json:
                 show(target, {**more, verb: self.done, "interrupted": True}, lambda: None)

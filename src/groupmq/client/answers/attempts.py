@@ -1,4 +1,4 @@
-"""The attempts of a job: what is kept of its runs, and what its state and its lease add."""
+"""The attempts of a job, made from its stored history, its state and its lease."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def attempt_of(kept: commands.StoredAttempt) -> Attempt:
 
 
 def failed_outcome(stored: commands.StoredState) -> str:
-    """How the run that ended a job ended; the same decision as in `lua/lib/history.lua`."""
+    """The outcome of the run that failed a job for good; the same decision as in `lua/lib/history.lua`."""
     if stored.error:
         return "failed"
     if stored.reason == "cancelled":

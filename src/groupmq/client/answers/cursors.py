@@ -11,7 +11,7 @@ import msgspec
 from groupmq.core.errors import ConfigurationError
 
 MOST = 20_000
-"""Characters: a group id and the member of a waiting job, each with the longest id there may be."""
+"""Characters of the longest cursor: it has a group id and the member of a waiting job, each with the longest id."""
 
 
 def packed(*parts: Any) -> str:
@@ -23,7 +23,7 @@ def refused(cursor: object) -> ConfigurationError:
 
 
 def unpacked(cursor: object, kind: str, *types: type) -> list[Any]:
-    """The parts of a cursor of this kind, which have these types."""
+    """The parts of a cursor of this kind, which have these types. Raises for any other cursor."""
     wrong = refused(cursor)
     if not isinstance(cursor, str) or len(cursor) > MOST:
         raise wrong

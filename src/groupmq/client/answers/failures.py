@@ -13,7 +13,7 @@ SPANS = 24
 
 
 def failure_groups(found: Sequence[commands.Reason], now: int, total: int, limit: int) -> FailureGroups:
-    """Failures by class and shape, the most frequent first. `found`: the newest first."""
+    """Group failures by class and shape, the most frequent first. `found`: the failures, newest first."""
     if not found:
         return FailureGroups([], 0, total, None, None)
     since = min(one.ended for one in found)

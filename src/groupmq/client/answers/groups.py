@@ -1,4 +1,4 @@
-"""Groups as users see them: what holds one, and which come first by some order."""
+"""Groups as users see them: what holds each of them, and which come first in an order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from groupmq.protocol.commands import GroupLook, ListedRun, ScannedGroup
 
 
 def group_info(group_id: str, look: GroupLook, runs: Sequence[ListedRun], now: int, *, complete: bool) -> GroupInfo:
-    """`runs`: those of this group, in the order in which they began; `complete`: there are no others."""
+    """Describe a group. `runs`: those of this group, in the order in which they began; `complete`: whether these are
+    all."""
     held = None
     if look.why:
         reason, job_id, attempt = look.why, look.holder, look.attempts
@@ -54,8 +55,11 @@ def group_info(group_id: str, look: GroupLook, runs: Sequence[ListedRun], now: i
 
 
 def first_groups(groups: Iterable[ScannedGroup], sort: str, limit: int) -> list[str]:
-    """The groups that can be among the first `limit`. Since when a head waits is in its record, which is not read yet:
-    since its arrival or since its order. So the first groups by either are looked at."""
+    """The groups that can be among the first `limit`.
+
+    A head has waited since its arrival or since its order. Its record says since which, and that is not read yet, so
+    the first groups by either are returned.
+    """
     found = list(groups)
     if sort == "name":
         return [group.id for group in sorted(found, key=lambda group: group.id)[:limit]]
@@ -72,7 +76,7 @@ def first_groups(groups: Iterable[ScannedGroup], sort: str, limit: int) -> list[
 
 
 def _rank(group: ScannedGroup, sort: str) -> int:
-    """Held groups before others, and those with a waiting job before those without."""
+    """The rank of a group: held groups come before others, and groups with a waiting job before those without."""
     if not group.has_head:
         return 2
     return 0 if sort == "oldest" or group.state in ("busy", "parked", "paused", "blocked") else 1

@@ -1,4 +1,4 @@
-"""Job objects from what the server answers."""
+"""Job objects, made from the server's replies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def job_from(make: MakeJob[J], job_id: str, view: StoredJob) -> J:
     job.worker = view.worker or stored.worker or None
     job.failed_reason, job.stacktrace = stored.reason or None, stored.stack or None
     job.error_class = stored.error or None
-    # A job that waits to run again has no fence yet: only what runs, or has ended, does.
+    # A job that waits to run again has no fence yet: only a job that runs, or has ended, has one.
     job.fence = view.fence or (stored.fence if stored.finished else 0)
     job._raw_result = view.result
     if view.progress is not None:
@@ -46,7 +46,7 @@ def job_from(make: MakeJob[J], job_id: str, view: StoredJob) -> J:
 
 
 def job_taken(make: MakeJob[J], taken: Taken, started_ms: int, worker: str) -> J:
-    """A job that a worker has just been given."""
+    """A job that a worker has just taken."""
     job = make(taken.id, "active", taken.record)
     job.fence = taken.fence
     job._started_ms = started_ms
@@ -74,7 +74,7 @@ def added_job(make: MakeJob[J], d: Draft, added: Added) -> J:
 def gone_job(make: MakeJob[J], d: Draft, added: Added, made_ms: int = 0) -> J:
     """A job that ended or was removed, and is not kept: its id is known, its own data are not.
 
-    `made_ms`: when it was made, 0 = not known; how it ended is looked for in the log from there on.
+    `made_ms`: when it was made, 0 = not known. The log is searched from then on for how it ended.
     """
     job = added_job(make, d, added)
     job.state, job._run_at_ms, job._created_ms = GONE, 0, made_ms

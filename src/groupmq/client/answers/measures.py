@@ -11,7 +11,8 @@ from groupmq.core.views import Failure, HeldGroup, Histogram, WorkerInfo
 from groupmq.protocol import commands
 
 LATEST_MS = 253_402_300_799_000
-"""The end of the year 9999. An order far in the future holds a group until then in an event-time window."""
+"""The end of the year 9999, the latest date that Python has. An order far in the future can hold a group for longer, in
+an event-time window."""
 REPLIES_KEPT = 60.0
 """Seconds for which the replies to a worker that went silent are kept, on top of three heartbeats."""
 W = TypeVar("W", commands.Startable, commands.HeldHead)
@@ -40,7 +41,7 @@ def held_group(held: commands.HeldHead | None) -> HeldGroup | None:
 
 
 def histogram(numbers: list[int]) -> Histogram:
-    """As `lua/lib/minutes.lua` stores it: powers of two of milliseconds."""
+    """Read a histogram as `lua/lib/minutes.lua` stores it, with powers of two of milliseconds as bounds."""
     total, *buckets = numbers
     return Histogram(BOUNDS, tuple(buckets), total / 1000)
 
@@ -86,8 +87,9 @@ def living_workers(stats: commands.Stats) -> list[WorkerInfo]:
 def gone_workers(stats: commands.Stats) -> list[str]:
     """Ids of workers that have been silent for so long that the server can forget them.
 
-    The last reply to each of their requests goes too: a worker that was frozen and sends a request again after that is
-    told that its leases are lost, even if its outcomes were accepted. So this waits much longer than `living_workers`.
+    The last reply to each of their requests is deleted too. A worker that was frozen and sends a request again after
+    that gets the answer that its leases are lost, even if its outcomes were accepted. So this waits much longer than
+    `living_workers`.
     """
     seen = [worker_info(worker_id, raw) for worker_id, raw in stats.workers.items()]
     return [

@@ -31,7 +31,7 @@ def counts(found: Sequence[JobCounts]) -> JobCounts:
 
 
 def histogram(found: Sequence[Histogram]) -> Histogram:
-    """All of them have the bounds of the format; an empty one may have fewer."""
+    """Add up histograms. All of them have the bounds of the format, but an empty one may have fewer."""
     full = max(found, key=lambda one: len(one.bounds))
     same = [one for one in found if one.bounds == full.bounds]
     return Histogram(full.bounds, tuple(map(sum, zip(*(one.buckets for one in same), strict=True))), _sum(same, "sum"))
@@ -62,7 +62,7 @@ def longest_held(found: Iterable[HeldGroup | None]) -> HeldGroup | None:
 
 
 def series(found: Sequence[Sequence[MinuteStats]]) -> list[MinuteStats]:
-    """Merged by the time of each span: the clocks of two servers need not be in the same minute."""
+    """Merge series by the time of each span: the clocks of two servers need not be in the same minute."""
     by_time: dict[object, list[MinuteStats]] = {}
     for one in found:
         for span in one:
@@ -87,7 +87,7 @@ def _span(found: Sequence[MinuteStats]) -> MinuteStats:
 
 
 def workers(found: Iterable[Info]) -> list[Info]:
-    """A worker reports in each partition what it runs there; it is listed once."""
+    """List each worker once: it reports in each partition the jobs that it runs there."""
     by_id: dict[str, Info] = {}
     for one in found:
         seen = by_id.get(one.id)
@@ -180,7 +180,7 @@ def live_workers(found: Iterable[LiveWorker]) -> list[LiveWorker]:
 
 
 def cursors(found: Sequence[str]) -> str:
-    """Where each partition goes on; "0" = all of them start again."""
+    """The cursors of all partitions as one; "0" = all of them start again."""
     return ",".join(found) if any(one != "0" for one in found) else "0"
 
 

@@ -26,7 +26,7 @@ _SORT_KEY = 16
 
 
 def pairs_of(reply: Any, *, is_sorted: bool) -> list[tuple[bytes, bytes]]:
-    """A page of a hash or of a sorted set as the server sent it, or as the client library has read it."""
+    """Read a page of a hash or of a sorted set, as the server sent it or as the client library has parsed it."""
     if isinstance(reply, dict):
         pairs = list(reply.items())
     elif reply and isinstance(reply[0], tuple | list):
@@ -51,8 +51,8 @@ def repeat_of(structure: str, field: bytes) -> bytes | None:
 
 
 def place_of_job(job_id: bytes, raw: bytes | None, deduped: dict[bytes, int]) -> int:
-    """`raw`: its record. A job without one is damage, which is put where repair finds it. `deduped`: places of jobs
-    without a group that stand for a key: adds with that key look for them there."""
+    """The place of a job. `raw`: its record. A job without a record is damage, and is put where repair finds it.
+    `deduped`: the places of jobs without a group that have a dedupe key: adds with that key look for them there."""
     group = None if raw is None else group_of_record(raw)
     if group is not None:
         return place_of(group)
@@ -70,7 +70,7 @@ def place_of_blocking(member: bytes) -> int:
 
 
 def dedupe_parts(field: bytes) -> tuple[str, str]:
-    """Group, empty if there is none, and key."""
+    """The group (empty if there is none) and the key that a field of `dedupe` names."""
     (size,) = struct.unpack(">H", field[1:3])
     return field[3 : 3 + size].decode(), field[3 + size :].decode()
 
@@ -96,7 +96,7 @@ def loose_value(delayed: int, head: bytes) -> bytes:
 
 
 def settings_for(stored: StoredQueue, partitions: int) -> StoredQueue:
-    """What is stored of a queue, with another number of partitions. It is a change of settings like any other."""
+    """The stored settings with another number of partitions. They get the next revision, as after any change."""
     config = json.loads(stored.config)
     config.pop("partitions", None)
     if partitions > 1:
@@ -106,7 +106,7 @@ def settings_for(stored: StoredQueue, partitions: int) -> StoredQueue:
 
 
 class Digest(NamedTuple):
-    """How many entries there are and what they say, whatever their order and their partition."""
+    """The number of entries and a hash of their contents, whatever their order and their partition."""
 
     entries: int = 0
     mixed: int = 0
@@ -117,5 +117,5 @@ class Digest(NamedTuple):
 
 
 def short(value: bytes) -> bytes:
-    """What stands for a value while entries are compared: not all large ones fit in memory at once."""
+    """A small value itself, or the hash of a large one: all entries are compared at once, and must fit in memory."""
     return value if len(value) <= 32 else blake2b(value, digest_size=32).digest()

@@ -1,4 +1,4 @@
-"""Definitions of repeating jobs: how they are stored, and what is decided about them."""
+"""Definitions of repeating jobs: how they are read, updated and shown, and which of their ticks are due."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from groupmq.core.views import RepeatingJob
 
 
 class Definition(NamedTuple):
-    """A stored definition, `lua/lib/repeats.lua`."""
+    """A stored definition; `lua/lib/repeats.lua` has its layout."""
 
     fields: dict[str, Any]
     body: bytes
@@ -38,7 +38,7 @@ class Definition(NamedTuple):
 
 
 def lacks_data(raw: bytes) -> bool:
-    """Whether the data of its jobs is stored beside the definition. It may have been damaged by hand."""
+    """Whether the data of its jobs is stored beside the definition; False for one that was damaged by hand."""
     try:
         return record.is_beside(Definition.read(raw).body)
     except (ValueError, IndexError):
@@ -46,24 +46,25 @@ def lacks_data(raw: bytes) -> bool:
 
 
 def repeat_place(group_id: str | None, name: str) -> int:
-    """Where a repeat of a queue with partitions lives: with its group, else by its name."""
+    """The place of a repeat, for queues with partitions: that of its group, or without a group that of its name."""
     return place_of(name if group_id is None else group_id)
 
 
 def repeat_id(group_id: str | None, name: str) -> str:
-    """The same for the same group and name, in whatever process. It carries its place, for queues with partitions."""
+    """The id of a repeat, which every process makes from its group and name. It carries its place, for queues with
+    partitions."""
     group = (group_id or "").encode()
     digest = blake2b(len(group).to_bytes(2, "big") + group + name.encode(), digest_size=9)
     return carrying(f"repeat-{digest.hexdigest()}", repeat_place(group_id, name))
 
 
 def check(given: Mapping[str, Any]) -> None:
-    """Options that make no sense together with `repeat`."""
+    """Refuse options that make no sense together with `repeat`."""
     for name, instead in (
         ("job_id", "its jobs get ids of their own; name the repeat with key="),
         ("order_ms", "each of its jobs is ordered by its own tick"),
-        ("delay", "say when it begins with start="),
-        ("run_at", "say when it begins with start="),
+        ("delay", "use start= for when it begins"),
+        ("run_at", "use start= for when it begins"),
         ("dedupe", "adding the same repeat again already updates it"),
     ):
         if given.get(name) is not None:

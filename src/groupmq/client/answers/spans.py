@@ -17,14 +17,14 @@ def minutes_needed(last: int, minutes: int, step: int) -> int:
     """How many minutes up to `last` make up the spans of `step` minutes that `minutes` reach back.
 
     Spans begin at multiples of `step` since 1970, at full hours for 60: the last one is under way, and the others stay
-    the same from one question to the next.
+    the same from one call to the next.
     """
     count = -(-minutes // step)
     return last - (last // step - count + 1) * step + 1 if count else 0
 
 
 def spans(last: int, minutes: Sequence[Minute], step: int) -> list[MinuteStats]:
-    """The minutes up to `last`, as many as `minutes_needed` says, oldest first."""
+    """Sum up the minutes up to `last`, as many as `minutes_needed` returns, to spans of `step` each, oldest first."""
     first = last - len(minutes) + 1
     return [
         span(first + i, minutes[i : i + step], step if i + step <= len(minutes) else len(minutes) - i)
@@ -33,7 +33,7 @@ def spans(last: int, minutes: Sequence[Minute], step: int) -> list[MinuteStats]:
 
 
 def span(first: int, minutes: Sequence[Minute], length: int) -> MinuteStats:
-    """What happened from the minute `first` on."""
+    """Sum up minutes to one span, which begins at the minute `first`."""
     sums = [sum(column) for column in zip(*(minute[:8] for minute in minutes), strict=True)]
     completed, failed, retried, stalled, rate_limited, started, waited_ms, ran_ms = sums
     buckets = [0] * (DROPPED + 1)

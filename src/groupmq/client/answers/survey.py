@@ -1,4 +1,4 @@
-"""A survey of a queue, put together from five answers."""
+"""A survey of a queue, put together from the answers of its calls."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _failure(found: SurveyedFailure, now: int, names: Mapping[str, str]) -> Rece
 
 
 def _living(workers: Iterable[WorkerInfo], now: int, running: Mapping[str, int]) -> Iterator[LiveWorker]:
-    """Workers with a heartbeat as recent as `get_workers` asks for. The jobs of each are counted from their leases: the
+    """Workers with a heartbeat as recent as `get_workers` requires. The jobs of each are counted from their leases: the
     number in its heartbeat is as old as the heartbeat."""
     for info in workers:
         seen = now / 1000 - info.last_seen.timestamp()

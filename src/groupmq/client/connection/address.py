@@ -83,7 +83,7 @@ class Route(Address):
         raise NotImplementedError
 
     def confirmed(self, node: Node) -> bool:
-        """A connection to `node` is ready for use; False if meanwhile the primary was found elsewhere."""
+        """Record that a connection to `node` is ready for use; False if meanwhile the primary was found elsewhere."""
         if self.node not in (None, node):
             return False
         before, self._last, self.node = self._last, node, node
@@ -92,7 +92,7 @@ class Route(Address):
         return True
 
     def lost(self, node: Node) -> None:
-        """`node` cannot be reached, or is not a primary: the next connection searches."""
+        """Record that `node` cannot be reached, or is not a primary: the next connection searches."""
         if self.node == node:
             self.node = None
 

@@ -45,7 +45,7 @@ class WakeConnection(Dropper):
         endpoint.address.watch(self)
 
     async def wait(self) -> Popped | None:
-        """Block until one of the keys is there, and pop it; None if `timeout` has passed.
+        """Block until one of the keys exists, and pop it; None if `timeout` has passed.
 
         A read that never returns (a half-open connection) is ended by the watchdog, and the connection replaced.
         """

@@ -1,7 +1,7 @@
 """Connections for calls of functions and for reads that block: one write, one read, and a timeout around both.
 
-redis-py's client does much more around each command: it looks for a retry, measures, parses, asks its pool, and starts
-a task for the write. Together that takes longer than the call itself, and a call of ours needs nothing of it.
+redis-py's client does much more around each command: it sets up retries, measures, parses, asks its pool, and starts a
+task for the write. Together that takes longer than the call itself, and a call of ours needs none of it.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class CallPool:
             await exchange.connection.disconnect(nowait=True)
         connection = self._pool.make_connection()
         self.made += 1
-        # Our timeout covers all of it. With its own, redis-py sends by `wait_for`, which loses cancellations on Python
-        # 3.11.
+        # Our timeout covers all of it. With a timeout of its own, redis-py would send through `wait_for`, which loses
+        # cancellations on Python 3.11.
         connection.socket_timeout = None
         try:
             async with asyncio.timeout(self._timeout):
@@ -97,7 +97,7 @@ class CallPool:
             raise
 
     async def close_stale(self, moves: int, *, in_use: bool = False) -> None:
-        """Close what was made before the primary moved for the `moves`-th time; calls under way only with `in_use`."""
+        """Close connections made before the primary moved for the `moves`-th time; with `in_use`, those in use too."""
         old = [exchange for exchange in self._idle if is_stale(exchange.connection, moves)]
         self._idle = [exchange for exchange in self._idle if not is_stale(exchange.connection, moves)]
         if in_use:
@@ -106,7 +106,7 @@ class CallPool:
             await exchange.connection.disconnect(nowait=True)
 
     async def close(self) -> None:
-        """Close all connections. A call that is under way fails: nothing would close its connection after it."""
+        """Close all connections. A call under way fails, because nothing would close its connection after it."""
         self._closed = True
         await self.drop()
 

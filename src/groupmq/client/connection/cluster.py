@@ -70,7 +70,7 @@ class SlotMap:
             self._order.append(node)
 
     def lost(self, node: Node) -> None:
-        """A node cannot be reached, or does not own the slots we thought: forget its slots, and ask it last."""
+        """Forget the slots of a node that cannot be reached, or does not own them as we thought, and ask it last."""
         self._owners = [None if owner == node else owner for owner in self._owners]
         self._order = [*(other for other in self._order if other != node), node]
 
@@ -129,7 +129,7 @@ class SlotRoute(Route):
         if redirect is None or not redirect.for_good:
             if since == self.moves and self.node is not None and (is_away(error) or is_cluster_down(error)):
                 self.slots.lost(self.node)
-                if is_cluster_down(error):  # this node may be cut off, and its replica be promoted
+                if is_cluster_down(error):  # this node may be cut off, and its replica promoted
                     self.node = None
                     self._move()
             return super().observe(error, since)

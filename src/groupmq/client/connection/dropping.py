@@ -40,8 +40,8 @@ async def drop_stale_of(client: Any, moves: int, *, in_use: bool) -> None:
 async def close_client(client: Any) -> None:
     """Close every connection of a client of the library, those in use too.
 
-    Not with the pool's own method: that starts a task for each connection, and a cancellation that comes before these
-    have begun leaves the connections open.
+    The pool's own method is not used: it starts a task for each connection, and a cancellation that comes before these
+    tasks have begun leaves the connections open.
     """
     await close_all(made_by(client.connection_pool, in_use=True))
 

@@ -227,7 +227,7 @@ class Endpoint:
         return redis.asyncio.Redis(connection_pool=own)
 
     def blocking(self, timeout: float | None = None) -> redis.Redis:
-        """A new blocking client of our own; `timeout` as above."""
+        """A new blocking client of our own; `timeout` as in `asynchronous`."""
         timeout = self.call_timeout if timeout is None else timeout
         ours = self._ours(timeout) | {"retry": Retry(NoBackoff(), 0)}
         if self._topology is not None:

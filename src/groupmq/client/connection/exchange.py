@@ -37,7 +37,7 @@ class Exchange(asyncio.Protocol):
         self._replies: list[Any] = []
         self._count = 0
         self._waiter: asyncio.Future[list[Any]] | None = None
-        # The other side may have gone while redis-py read: we would not be notified again.
+        # The other side may have closed the connection while redis-py read: we would not be notified again.
         self._lost = self._transport.is_closing() or connection._reader.at_eof()
         self._transport.set_protocol(self)
 

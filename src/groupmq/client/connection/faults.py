@@ -15,11 +15,11 @@ _REFUSALS = {
     "BUSY": "is busy with a long script",
     "MISCONF": "cannot persist and refuses writes",
     "MASTERDOWN": "is a replica without its primary",
-    "CLUSTERDOWN": "says the cluster is down",
+    "CLUSTERDOWN": "reports that the cluster is down",
     "TRYAGAIN": "is moving the queue's slot",
     "UNBLOCKED": "ended the blocking read",
     "NOREPLICAS": "has too few replicas to accept writes",
-    "NOAUTH": "wants credentials",
+    "NOAUTH": "requires credentials",
     "WRONGPASS": "refuses the credentials",
     "NOPERM": "denies this user a command or key",
 }
@@ -41,7 +41,7 @@ _OTHER_SLOT = (
 # Errors of scripts in a slot that is being moved, or in a cluster that is down, do not begin with an error code.
 _IN_SCRIPT = {"access a non local key in a cluster node": "TRYAGAIN", "while the cluster is down": "CLUSTERDOWN"}
 _CLUSTER = {"MovedError": "MOVED", "AskError": "ASK", "ClusterCrossSlotError": "CROSSSLOT"}
-# The place in a script where the server refused a command: its hash, and its line, which only its own errors keep.
+# Where in a script the server refused a command: the hash of the script, and the line, which only script errors keep.
 _SCRIPT = re.compile(r"\s*script: (?:\w+, )?on @?\w+:\d+\.?")
 _HASH = re.compile(r"script: (?:\w+, )?(?=on @)")
 _PASSING = frozenset({"LOADING", "READONLY", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "UNBLOCKED"})
@@ -59,29 +59,29 @@ class ClosedHere(ConnectionError):
 
 
 def is_moved(error: BaseException) -> bool:
-    """The server is not a primary, or was not a moment ago: the same address may lead to another server by now."""
+    """Whether the server is not a primary, or was not a moment ago: its address may lead to another server by now."""
     return _kind(error) in _MOVED
 
 
 def is_lost(error: BaseException) -> bool:
-    """The connection is down, or the server did not answer in time."""
+    """Whether the connection is down, or the server did not answer in time."""
     names = _class_names(error)
     known = isinstance(error, ConnectionLost | OSError | EOFError | TimeoutError)
     return known or "ConnectionError" in names or "TimeoutError" in names
 
 
 def is_away(error: BaseException) -> bool:
-    """The server is away, as far as can be told: the connection is down, and not because it was closed here."""
+    """Whether the server seems to be away: the connection is down, and not because this process has closed it."""
     return is_lost(error) and not isinstance(error, ClosedHere)
 
 
 def is_refusal(error: BaseException) -> bool:
-    """The error comes from the server or from the connection."""
+    """Whether the error comes from the server or from the connection."""
     return is_lost(error) or "RedisError" in _class_names(error)
 
 
 def is_reply(error: BaseException) -> bool:
-    """The server has answered this command with an error, and the connection can still be used."""
+    """Whether the server has answered this command with an error, so that the connection can still be used."""
     return "ResponseError" in _class_names(error)
 
 
@@ -94,17 +94,17 @@ def first_and_last(replies: list[Any]) -> tuple[Any, Any]:
 
 
 def is_no_script(error: BaseException) -> bool:
-    """The server does not know the script: restarted, failed over, or flushed."""
+    """Whether the server does not know the script, because it restarted, failed over, or was flushed."""
     return "NoScriptError" in _class_names(error) or str(error).startswith("NOSCRIPT")
 
 
 def is_no_function(error: BaseException) -> bool:
-    """The server does not have our library: it is new, was flushed, or has been replaced by another."""
+    """Whether the server lacks our library, because it is new, was flushed, or was replaced by another server."""
     return "Function not found" in str(error)
 
 
 def is_unavailable(error: BaseException, command: str) -> bool:
-    """The server does not have the command, or denies it to this user. Denied keys do not count."""
+    """Whether the server lacks the command, or denies it to this user. Denied keys do not count."""
     message = str(error).lower()
     named = f"'{command}" in message
     return named and (_kind(error) == "NOPERM" or "no permissions" in message or "unknown command" in message)
@@ -115,8 +115,8 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def understood(error: BaseException, where: str) -> GroupMQError:
-    """Our error for what happened. `where` names the server, without secrets."""
-    # The client library wraps what is raised while it connects.
+    """Our error for an exception of the client library. `where` names the server, without secrets."""
+    # The client library wraps an error that is raised while it connects.
     ours = next((one for one in _with_causes(error) if isinstance(one, GroupMQError)), None)
     if ours is not None:
         return ours
@@ -152,14 +152,14 @@ def speaks_no_tls(error: BaseException) -> bool:
 
 
 def _tls(error: BaseException, where: str) -> str:
-    """A hint at TLS: a server without it does not answer the handshake, or with bytes that the client cannot read."""
+    """A hint about TLS: a server without it answers the handshake not at all, or with bytes that cannot be read."""
     if where.startswith("rediss") and any(map(speaks_no_tls, _with_causes(error))):
         return "; does that port speak TLS? rediss:// needs it, redis:// does without"
     return ""
 
 
 def is_denied(error: BaseException) -> bool:
-    """The server does not let this user use the command."""
+    """Whether the server does not let this user use the command."""
     return _kind(error) == "NOPERM"
 
 
@@ -176,7 +176,7 @@ def may_pass(error: BaseException) -> bool:
 
 
 def is_cluster_down(error: BaseException) -> bool:
-    """The node is cut off from most of its cluster, or no node serves a slot."""
+    """Whether the node is cut off from most of its cluster, or no node serves a slot."""
     return _kind(error) == "CLUSTERDOWN"
 
 

@@ -1,4 +1,4 @@
-"""Connections that have found their server, in an event loop or not: whether it is the primary, and still is."""
+"""Connections that have found their server, in an event loop or not: whether it is, and still is, the primary."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class FoundConnection:
 
 
 def search_in_loop(route: Route) -> asyncio.Lock:
-    """Held while the primary is searched for: of many connections of an event loop at once only one asks."""
+    """The lock under which the primary is searched for: of all connections of an event loop, one asks at a time."""
     locks = _locks.setdefault(asyncio.get_running_loop(), WeakKeyDictionary())
     return locks.setdefault(route, asyncio.Lock())
 
 
 def search_in_thread(_route: Route) -> contextlib.AbstractContextManager[None]:
-    """Threads do not wait for each other: each asks."""
+    """No lock: threads do not wait for each other, and each asks."""
     return contextlib.nullcontext()
 
 
@@ -64,7 +64,7 @@ def stale(pool: Any, moves: int, *, in_use: bool) -> list[Any]:
 
 
 def made_by(pool: Any, *, in_use: bool) -> list[Any]:
-    """The connections of a client's pool: those that are idle, and those in use."""
+    """The connections of a client's pool: those that are idle, and with `in_use` those in use."""
     idle = getattr(pool, "_available_connections", ())
     return [*idle, *(getattr(pool, "_in_use_connections", ()) if in_use else ())]
 

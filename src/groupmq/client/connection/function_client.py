@@ -1,9 +1,10 @@
 """Calling functions of the Lua side: opening the queue, loading the library, and sending a call again.
 
 A library is loaded once and costs a call nothing; a script is set up again by each call, which takes the server about
-100 us. Some servers and users have no FUNCTION, so both ways are there, and the first call finds out which one works.
-Every function is safe to resend: it does the same again without harm, or the server has kept its answer, which it finds
-by the requester and the number that are sent with the call (`protocol/requesters.py`, `lua/lib/answered.lua`).
+100 us. Some servers have no FUNCTION, and some users may not use it, so both ways exist, and the first call finds out
+which one works. Every function is safe to resend: it does the same again without harm, or the server has kept its
+answer, which it finds by the requester and the number that are sent with the call (`protocol/requesters.py`,
+`lua/lib/answered.lua`).
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class FunctionClient:
         raise NotImplementedError
 
     async def execute_and_wait(self, *parts: Any) -> tuple[Any, Any]:
-        """Send one command and wait for what the queue's durability asks for; both replies as they came."""
+        """Send one command, wait for what the queue's durability requires, and return both replies as they came."""
         raise NotImplementedError
 
     async def execute_for(self, key: str, *parts: Any) -> Any:
@@ -91,7 +92,7 @@ class FunctionClient:
         """Make a call. While the server cannot be reached, try again for up to `patience` seconds.
 
         `request`: one that was taken for this call. `follows`: a call that may still be under way, and that must take
-        effect before this one; if it fails, this one raises what it has raised, and has not taken effect.
+        effect before this one; if it fails, this one raises the same error, and has not taken effect.
         """
         session = self.session
         session.require_open()
@@ -148,13 +149,13 @@ class FunctionClient:
             await self.enter()
 
     async def ready(self, patience: float | None = None) -> None:
-        """Open the queue if this process has not; while the server cannot be reached, try again."""
+        """Open the queue if this process has not done so; while the server cannot be reached, try again."""
         self.session.require_open()
         if not self.session.opened:
             await self.reopen(patience)
 
     async def reopen(self, patience: float | None = None) -> None:
-        """Open the queue, whether or not this process has, to learn what is stored; try again as `ready`."""
+        """Open the queue, even if this process has done so, to read what is stored; try again as in `ready`."""
         self.session.require_open()
         give_up, pause = time.monotonic() + (self.patience if patience is None else patience), FIRST_PAUSE
         while True:
@@ -170,10 +171,11 @@ class FunctionClient:
     async def _update_partition(self, stored: StoredQueue) -> None:
         """Use a partition. It gets the settings of its queue if it has others. `stored`: its settings as just read.
 
-        The queue is asked after that. A process that changes the number of partitions closes the queue first. So either
-        the queue refuses, or that process sees what is added to a partition that was there before. Settings that were
+        The settings of the queue are read after those. A process that changes the number of partitions closes the queue
+        first. So either the queue refuses, or that process still sees what is added to an existing partition. Settings
         read earlier could also replace newer ones. A partition that was just made gets the revision of the queue only
-        then: until that, calls of processes that still use the old partitions are refused, and they ask too.
+        at the end: until then it refuses the calls of processes that still use the old partitions, and those read the
+        settings of the queue too.
         """
         session = self.session
         session.opened = False
@@ -212,16 +214,16 @@ class FunctionClient:
             session.check_opened(stored)
 
     async def reconfigure(self, changes: QueueArguments) -> bool:
-        """Change the stored settings in one write; whether the scripts act on any of those that changed.
+        """Change the stored settings in one write, and return whether the scripts act on any of the changed ones.
 
-        No change is lost: if another process was faster, this change is applied to what that one has stored.
+        No change is lost: if another process was faster, this change is applied to the settings that it has stored.
         """
         self.session.require_open()
         patient = Patience(self.patience)
         stored = await self._evaluate_patiently(commands.look_at_queue(), patient)
         while True:
             was, wanted = stored, self.session.changed(stored, changes)
-            # If it is sent again after it was carried out, it finds what it wanted, and writes nothing.
+            # If the call is sent again after it was carried out, it finds the wanted settings, and writes nothing.
             stored = await self._evaluate_patiently(commands.open_queue(wanted, was), patient)
             if (stored.config, stored.handling) == (wanted.shared, wanted.handling):
                 break
@@ -265,7 +267,7 @@ class FunctionClient:
             await self.sleep(pause)
 
     async def _evaluate_patiently(self, call: Call[T], patient: Patience) -> T:
-        """Run a function that is safe to send again, and again while the server cannot be reached."""
+        """Run a function that is safe to send again, and try again while the server cannot be reached."""
         while True:
             try:
                 return await self._evaluate(call)
@@ -307,12 +309,12 @@ class FunctionClient:
                     return call.parse(reply)
                 session.check_durable(call.script, reply[1])
                 return call.parse(reply[0])
-            # The queue is gone (flushed, obliterated) or of another format: open says which.
+            # The queue is gone (flushed, obliterated) or has another format: opening it shows which.
             await self.open()
         raise ScriptError(f"{script.name}: the queue {session.options.name!r} disappears as fast as it is opened")
 
     async def _learn(self) -> None:
-        """The stored settings have changed: read them, so that calls use them from now on."""
+        """Read the stored settings, which have changed, so that calls use them from now on."""
         stored = await self._evaluate(commands.look_at_queue())
         if self.session.partition is not None:
             if stored.schema is not None:  # else the call that is made again opens it
@@ -327,7 +329,7 @@ class FunctionClient:
             await self.execute("WAITAOF", 1, 0, 1)
         except Exception as error:
             if is_unavailable(error, "waitaof"):
-                reason = "has no WAITAOF; Redis 7.2 and Valkey 7.2 brought it"
+                reason = "has no WAITAOF, which needs Redis 7.2 or Valkey 7.2"
             elif "appendonly is disabled" in str(error):
                 reason = "has no append-only file; set `appendonly yes` there"
             else:
@@ -336,7 +338,7 @@ class FunctionClient:
         session.needs_fsync = False
 
     async def _by_function(self, send: Sender, script: Script, tail: Command) -> Any:
-        """`tail`: number of keys, key, arguments."""
+        """Call a function, or its script if the server refuses functions. `tail`: number of keys, key, arguments."""
         command = ("FCALL_RO" if script.reads else "FCALL", script.function, *tail)
         refusal: Exception | None = None
         for _ in range(_TRIES):
@@ -358,8 +360,8 @@ class FunctionClient:
             if isinstance(known, ServerRefused) and is_unavailable(error, "eval"):
                 raise known from refusal
             raise
-        # Only here. A user who may look by functions alone is refused scripts too, and would be refused every look from
-        # the first refused write on.
+        # Only after a script has run: a user who may only call functions that read is refused scripts too. After one
+        # refused write, all reads of that user would be refused as well.
         if refusal is not None and not is_out_of_memory(refusal):
             self.session.calls_by = "script"
         return reply

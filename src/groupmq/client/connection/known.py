@@ -41,7 +41,7 @@ class Known:
 
     @property
     def stored(self) -> StoredQueue:
-        """What was found last, from which `options` were made."""
+        """The settings as last read, from which `options` were made."""
         return self._learned[1]
 
     def learn(self, stored: StoredQueue) -> None:
@@ -63,7 +63,7 @@ class Known:
         self.opened = True
 
     def _check_partitions(self, settings: QueueSettings) -> None:
-        """The one setting that a running process cannot adopt: it would put jobs where no process looks for them."""
+        """Check the one setting that a running process cannot adopt: it would put jobs where no process looks."""
         mine = self.options.partitions
         if self.options.is_stored and mine != settings.partitions:
             raise ConfigurationError(
@@ -72,7 +72,7 @@ class Known:
             )
 
     def has_repartitioned(self, to: int) -> None:
-        """This process has changed the number of partitions. What is stored is still to be read."""
+        """Record that this process has changed the number of partitions. The stored settings must be read again."""
         self.given = replace(self.given, partitions=to)
         self._learned = replace(self.options, partitions=to), StoredQueue(None)
 
@@ -81,8 +81,8 @@ class Known:
         mine = object()
         if self._warned.setdefault(revision, mine) is mine:
             self._logger.warning(
-                "queue %s: the stored settings have changed, and this process goes on with them: %s. "
-                "A start with the options that it was given would be refused",
+                "queue %s: the stored settings have changed, and this process uses them from now on: %s. "
+                "Its next start with the options that it was given will be refused",
                 self.given.name,
                 "; ".join(found),
             )
@@ -101,7 +101,7 @@ class Known:
         return changed(settings, self.given.name, changes)
 
     def has_changed(self, stored: StoredQueue, changes: QueueArguments) -> None:
-        """This process has changed the stored settings: from now on they count as given to it."""
+        """Record that this process has changed the stored settings: from now on they count as given to it."""
         self.given = given_too(self.given, QueueSettings.of(stored), changes.keys())
         self.learn(stored)
 
@@ -119,7 +119,7 @@ class Known:
 
 
 class KnownPart:
-    """What a process knows of one partition: whether it is there. Its settings are those of the queue."""
+    """What a process knows of one partition: whether it exists. Its settings are those of the queue."""
 
     creates = True
     """A partition is made when it is needed, unless the queue itself refuses."""
@@ -144,5 +144,5 @@ def _disagrees(name: str, found: list[str]) -> ConfigurationError:
     changes += ["repartition() changes the number of partitions"] if len(others) < len(found) else []
     return ConfigurationError(
         f"queue {name!r} exists with other settings: {'; '.join(found)}. "
-        f"Leave out what is to be as stored; {', and '.join(changes)}"
+        f"Leave out the options that should stay as stored; {', and '.join(changes)}"
     )

@@ -1,4 +1,4 @@
-"""A link to one server: commands are sent over it, and again where a node of a cluster names another one."""
+"""A link to one server: commands are sent over it, and sent again if a node of a cluster names another node."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Link(Transport):
         return await self._execute_again(parts, wait)
 
     async def _execute_again(self, parts: tuple[Any, ...], wait: Confirmation) -> Any:
-        """A node of a cluster has named the owner of the queue's slot: ask that one, and no other."""
+        """Send a command to the node that another one has named as the owner of the queue's slot, and to no other."""
         await self._drop_stale(failover=False)
         async with self._limiter:
             try:
@@ -62,7 +62,7 @@ class Link(Transport):
             return await self._send_asking(parts)
 
     def primary_moved(self, *, failover: bool) -> None:
-        """Calls under way are dropped after a failover only: else the server answers them, with a refusal."""
+        """Drop calls under way, but only after a failover: otherwise the server answers them, with a refusal."""
         if failover:  # else the next call drops what is idle
             self._drop_soon()
 

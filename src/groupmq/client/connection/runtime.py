@@ -23,12 +23,12 @@ class ConnectionRuntime(FunctionClient):
         endpoint.require(asynchronous=True)
 
     def _claim(self, client: Any) -> None:
-        """The user's own client is used from here on: it cannot go on in another event loop while it is connected."""
+        """Claim the user's own client for this event loop. Raises if it is still connected in another one."""
         here = asyncio.get_running_loop(), this_process()
         if self._users not in (None, here) and _has_connections(client):
             raise ConfigurationError(
                 "redis: this client belongs to the event loop and process that used it first; give the Queue a "
-                "URL, and it connects by itself wherever it is used, or make a client and a Queue there"
+                "URL, so that it can connect wherever it is used, or make a client and a Queue there"
             )
         self._users = here
 

@@ -32,7 +32,7 @@ class Session:
         """None: these are connections to the queue itself."""
         self.keys = Keys(options.prefix, options.name, None if self.partition is None else self.partition.part)
         self.confirm: Callable[[], Any] | None = None
-        """For a partition: reads the settings of the queue itself, and makes it if it is gone. None: only look."""
+        """For a partition: reads the settings of the queue itself, and makes it if it is gone. None: only read them."""
         self.where = where
         self.is_in_cluster = "+cluster://" in where
         self.entry = RegistryEntry(options, where)
@@ -79,7 +79,7 @@ class Session:
     def accept_stored_settings(self, *, make: bool = True) -> None:
         """Use the queue with whatever settings it has; for tools that only look at it or act on its jobs.
 
-        Without `make` a queue that does not exist is not created, whatever is called: that raises QueueNotFound.
+        Without `make` no method creates a queue that does not exist: each raises QueueNotFound.
         """
         self.whole.accepts_stored = True
         self.whole.creates = make
@@ -119,7 +119,7 @@ class Session:
         return commands.open_queue(self.options) if self.creates else commands.look_at_queue()
 
     def making_call(self) -> Call[StoredQueue]:
-        """Makes a partition, unless it is there."""
+        """Makes a partition, unless it exists."""
         return commands.open_partition(self.options.name, self.whole.stored)
 
     def updating_call(self, was: StoredQueue) -> Call[StoredQueue]:

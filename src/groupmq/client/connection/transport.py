@@ -1,4 +1,4 @@
-"""How the commands of a link reach the server: by sockets of one event loop."""
+"""How the commands of a link reach the server: through sockets of one event loop."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Transport(Dropper):
         return asyncio.Semaphore(calls)
 
     async def _keep(self) -> AsyncGenerator[None, None]:
-        """An event loop that ends closes its asynchronous generators first: our connections end with this one.
+        """Close our connections when the event loop ends: it closes asynchronous generators, such as this one, first.
 
         Otherwise a queue that outlives its loop would leave sockets behind that cannot be closed any more.
         """

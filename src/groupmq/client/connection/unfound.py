@@ -1,4 +1,4 @@
-"""Why no node that was asked could say where the primary is."""
+"""Why no node that was asked could name the primary."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class Unfound:
         self._errors.append(error)
 
     def error(self, summary: str, kind: str) -> Exception:
-        """What to raise. `kind`: what the nodes should be. Where waiting cannot help, it is no error of the library's,
-        which would be tried again for as long as a failover may take."""
+        """The error to raise. `kind`: what the nodes should be. Where waiting cannot help, it is our error: one of
+        the client library would make callers try again for as long as a failover may take."""
         told = f"{summary} ({'; '.join(self._told)})"
         known = [understood(error, "") for error in self._errors]
         refusals = [error for error in known if isinstance(error, ServerRefused) and not may_pass(error)]
         if self._errors and len(refusals) == len(known):
             return ServerRefused(refusals[0].kind, told)
         if self._errors and all(any(words in str(error) for words in _OTHER_KIND) for error in self._errors):
-            return ConfigurationError(f"redis: {told}; that is no {kind}: write redis:// for a single server")
+            return ConfigurationError(f"redis: {told}; that is not a {kind}: write redis:// for a single server")
         lost = Unreachable(told)
         if self._errors and all(speaks_no_tls(error) for error in self._errors):
             lost.__cause__ = self._errors[0]

@@ -1,4 +1,4 @@
-"""Mistakes in URLs, named so that their authors find them. Messages have no password, however a URL is spelled."""
+"""Mistakes in URLs, named so that their authors find them. No message has a password, however a URL is spelled."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FILES = ("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile")
 
 def no_address(url: str) -> ConfigurationError:
     """The error for a URL that cannot be read."""
-    wanted = f"a URL ({SCHEMES}; odd characters percent-encoded)"
+    wanted = f"a URL ({SCHEMES}; special characters percent-encoded)"
     return ConfigurationError.expected("redis", wanted, without_secrets(url))
 
 
@@ -26,10 +26,10 @@ def without_secrets(url: str) -> str:
 
 
 def require_database(url: str) -> None:
-    """Refuse a URL whose path is no number of a database: the client library would use the first one."""
+    """Refuse a URL whose path is not a database number: the client library would use the first database."""
     parts = urlsplit(url)
     if parts.scheme != "unix" and not re.fullmatch(r"/?|/\d+", parts.path):
-        raise ConfigurationError.expected("redis", "a number of a database after the host", parts.path.lstrip("/"))
+        raise ConfigurationError.expected("redis", "a database number after the host", parts.path.lstrip("/"))
     if parts.scheme != "unix":
         require_one_database(parts.path.strip("/"), url)
 
@@ -46,7 +46,7 @@ def wrong_option(error: ValueError, url: str) -> ConfigurationError | None:
     if isinstance(error, ConfigurationError):
         return error
     if str(error).startswith("Port "):
-        wanted = "a number from 1 to 65535 as the port of a URL (odd characters of a password percent-encoded)"
+        wanted = "a number from 1 to 65535 as the port of a URL (special characters of a password percent-encoded)"
         return ConfigurationError.expected("redis", wanted, without_secrets(url))
     named = re.search(r"Invalid value for ['`](\w+)['`]", str(error))
     if named is None:
@@ -71,5 +71,5 @@ def require_files(pool: Any) -> None:
     for option in _FILES:
         path = pool.connection_kwargs.get(option)
         if path is not None and not os.access(path, os.R_OK):
-            what = "is not there" if not os.path.exists(path) else "cannot be read"
+            what = "does not exist" if not os.path.exists(path) else "cannot be read"
             raise ConfigurationError(f"redis: {option} names {path!r}, which {what}")

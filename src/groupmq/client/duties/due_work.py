@@ -1,4 +1,4 @@
-"""What time makes due: delayed jobs join their groups, groups wake, expired leases are taken back, old ttls end."""
+"""What time makes due: delayed jobs join their groups, groups wake, leases expire, and jobs past their ttl fail."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from groupmq.protocol.commands import Policy
 
 
 class DueWork:
-    """Does what is due now, in as many bounded calls as it takes. Every call of a worker about jobs does that too."""
+    """Does what is due now, in as many bounded calls as it takes. The calls by which a worker takes jobs do so too."""
 
     task = "look for stalled jobs"
 

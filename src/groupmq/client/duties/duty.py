@@ -1,4 +1,4 @@
-"""The shape that every duty has: `run_once`, which says what was done and when there is more to do."""
+"""The shape that every duty has: `run_once`, which reports what was done and when there is more to do."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Duty(Protocol):
     task: str
 
     async def run_once(self) -> DutyReport | None:
-        """None: there was nothing to do, and the server was not called."""
+        """Run the duty. Returns None if there was nothing to do and the server was not called."""
 
 
 def seconds_until(wait_ms: int) -> float | None:
-    """The next due time that a reply of the server names, as `DutyReport.next_in`.
+    """The seconds until the next due time that a reply of the server names, for `DutyReport.next_in`; None without one.
 
-    0 means that something is due which this duty has left to another one, or could not do: it must not look again at
-    once.
+    A `wait_ms` of 0 means that something is due which this duty has left to another one, or could not do. It gives None
+    too, or the duty would run again at once.
     """
     return wait_ms / 1000 if wait_ms > 0 else None

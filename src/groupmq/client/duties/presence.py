@@ -9,7 +9,8 @@ from groupmq.protocol import commands
 
 
 class PresenceCleanup:
-    """Deregisters workers that have been silent for a minute, with the last replies that the server keeps for them."""
+    """Deregisters workers that have been silent for longer than a minute (`gone_workers`), and deletes the last replies
+    that the server keeps for them."""
 
     task = "clean up after dead workers"
 

@@ -33,7 +33,7 @@ class Scheduler:
                 try:
                     ticks.append(tick_of(rid, Definition.read(raw), due.now, watched=watched))
                 except Exception as error:
-                    # One that cannot be read here (a zone this machine does not know) must not stop the others.
+                    # A definition that cannot be read here (its zone is not known) must not stop the others.
                     errors.append(f"repeat {rid}: {type(error).__name__}: {error}")
             if not ticks:
                 self.last_run = due.now

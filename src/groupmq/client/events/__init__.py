@@ -1,4 +1,4 @@
-"""Listening to what happens, in all processes.
+"""Receiving the events of queues, whichever process caused them.
 
 A waiter registers with a channel first and looks at the job after that, so that no event is missed in between.
 """

@@ -1,4 +1,4 @@
-"""A channel is the log of one queue as this process reads it: who waits for what, and recent events."""
+"""A channel is the log of one queue as this process reads it, with its waiters, its listeners and recent events."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Channel:
         self.closed = False
         self.idle_since: float | None = None
         self.read_for_nobody = 0
-        """Events that were read since the last listener has gone."""
+        """Events that were read after the last listener had gone."""
         self._began_ms: int | None = None
         self._recent: dict[str, Event] = {}
         self._forgot_ms = 0
@@ -66,7 +66,7 @@ class Channel:
     # Position
 
     async def ready(self) -> None:
-        """Once this has returned, nothing is missed."""
+        """Start to read the log. No event that happens after this has returned is missed."""
         if self.position is None:
             if self._position_task is None:
                 self._position_task = asyncio.ensure_future(self._find_position())
@@ -76,19 +76,19 @@ class Channel:
         self._hub.ensure(self)
 
     def forget_position(self) -> None:
-        """The last listener is gone. The position in the log is looked up again for the next one."""
+        """Forget the position in the log, since the last listener is gone. It is looked up again for the next one."""
         self.position = self._number = self._began_ms = None
         self._recent.clear()
 
     async def close(self) -> None:
-        """End everything that waits here: no event will arrive any more."""
+        """End all waits and feeds: no event will arrive any more."""
         self.closed = True
         await end_tasks([self._catching_up])
         await self.ends.close()
         for waits in self.waiting.values():
             for wait in waits:
                 if not wait.future.done():
-                    wait.future.set_exception(GroupMQError("the queue was closed while somebody waited for a result"))
+                    wait.future.set_exception(GroupMQError("the queue was closed while a caller waited for a result"))
         for feed in tuple(self.feeds):
             feed.closed = True
             feed.ready.set()
@@ -208,7 +208,7 @@ class Channel:
                 del self.waiting[job_id]
 
     def listeners_of(self, job_id: str, created_ms: int) -> JobListeners:
-        """The listeners of a job. They are called as long as somebody refers to them."""
+        """The listeners of a job. They are called as long as a job object refers to them."""
         found = self._watchers.get(job_id)
         if found is None:
             found = self._watchers[job_id] = JobListeners()
@@ -218,7 +218,7 @@ class Channel:
         return found
 
     async def _catch_up(self) -> None:
-        """Deliver what happened to jobs from their creation until now; one reading serves all of this tick."""
+        """Deliver what happened to jobs from their creation until now; one reading serves all of an event-loop tick."""
         try:
             while self._behind:
                 await asyncio.sleep(0)
@@ -252,7 +252,7 @@ class Channel:
                     past[event.job_id].append(event)
 
     def on_doubt(self, callback: Callable[[], None]) -> None:
-        """To be called when events may have been missed."""
+        """Call `callback` when events may have been missed."""
         self._recheck.add(callback)
 
     def off_doubt(self, callback: Callable[[], None]) -> None:

@@ -1,8 +1,8 @@
-"""Finding in the log how jobs ended that are gone.
+"""Searches of the log for the ends of jobs that are gone.
 
 The log is read forward from the time at which a job was made. A reading for each job would take as long as the number
-of jobs times the length of the log, so readings are shared: those who ask while the log is read are all served by the
-next reading, and for some seconds a reading goes on where the last one ended.
+of jobs times the length of the log, so readings are shared: all searches that begin while the log is read are served by
+the next reading, and for some seconds a reading continues where the last one ended.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from groupmq.core.events import ENDS, EndOf, Entry, Event
 from groupmq.core.tasks import end_tasks
 
 _LASTS = 5.0
-"""Seconds without a search after which what was read is forgotten."""
+"""Seconds after the last search for which the events read are kept."""
 _MOST = 20_000
-"""Events to keep of what was read."""
+"""The most events that are kept after a search. If more were read, all are forgotten."""
 
 
 class _Search(NamedTuple):
@@ -38,7 +38,7 @@ class _Read:
         self.kept = 0
 
     def add(self, entry: Entry, wanted: Mapping[str, Sequence[EndOf]]) -> None:
-        """Keep what the log says next, and show it to those who look for it, by job."""
+        """Keep the beginnings and ends in the next entry, and show them to the searches `wanted`, by job."""
         self.until = entry.stream_id
         for event in entry.events:
             if event.job_id is not None and (event.kind == "added" or event.kind in ENDS):
@@ -64,7 +64,7 @@ class EndSearches:
         self._forgetting: asyncio.TimerHandle | None = None
 
     async def find(self, end: EndOf) -> Event | None:
-        """The event that ended the job, as long as the log goes back."""
+        """The event that ended the job; None if the log does not have it any more."""
         loop = asyncio.get_running_loop()
         search = _Search(end, loop.create_future())
         self._searches.append(search)

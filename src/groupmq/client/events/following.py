@@ -1,4 +1,4 @@
-"""Following the log: all events of a queue from a position on, also for a reader that is slower than the log."""
+"""Following the log: all events of a queue from a position on, even for a reader that is slower than the log."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Feed:
         elif len(self.entries) < _BUFFER:
             self.entries.append(entry)
         else:
-            # It reads on from the server, from where it is; what is buffered here would only be read twice.
+            # The follower reads on from the server, at its own position: it would read what is buffered here twice.
             self.entries.clear()
             self.behind = True
         self.ready.set()
@@ -44,7 +44,7 @@ class Follower:
     """All events from now on or from a position on, for a reader that asks for them."""
 
     async def start(self) -> None:
-        """Once this has returned, nothing is missed."""
+        """Start to follow. No event that happens after this has returned is missed."""
         raise NotImplementedError
 
     async def next(self) -> list[Event] | None:
@@ -106,7 +106,7 @@ class Following(Follower):
             try:
                 page = await self._channel.page(f"({self._reader.at}", PAGE)
             except BaseException:
-                feed.behind = True  # nothing of it was seen
+                feed.behind = True  # the reader has seen none of these entries
                 raise
             feed.behind = feed.behind or len(page) == PAGE
             return page
@@ -118,7 +118,7 @@ class Following(Follower):
         return found
 
     async def _rest_of(self, since: Position) -> list[Event]:
-        """What follows an event in its own entry. If the entry is gone, the count of the next one tells."""
+        """The events after an event in its own entry. If that is gone, the number of the next entry shows the gap."""
         page = await self._channel.page(since.stream_id, 1)
         if page and page[0].stream_id == since.stream_id:
             return page[0].events[since.at + 1 :]

@@ -30,14 +30,14 @@ class FollowingAll(Follower):
     async def start(self) -> None:
         await asyncio.gather(*(log.start() for log in self._logs))
         given = [None] * len(self._logs) if self._since is None else self._since.each
-        # A log that nothing is read of yet goes on where it was when we began.
+        # Until the first event of a log has been read, its position is that at which following began.
         self._at = [str(at or log.begins_at) for log, at in zip(self._logs, given, strict=True)]
         for at in range(len(self._logs)):
             self._read_on(at)
 
     def _read_on(self, at: int) -> None:
         read = asyncio.get_running_loop().create_task(self._logs[at].next())
-        # A reader that has ended no longer asks for it. asyncio logs an error that is never retrieved.
+        # A follower that has ended does not ask for the result, and asyncio logs an error that is never retrieved.
         read.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._reads[read] = at
 
@@ -71,14 +71,14 @@ class FollowingAll(Follower):
 
 
 def follower_of(channels: Sequence[Channel], since: str | None) -> Follower:
-    """Follows one log, or those of all partitions of a queue, after the event with id `since`."""
+    """A follower of one log, or of those of all partitions of a queue, after the event with id `since`."""
     if len(channels) == 1:
         return Following(channels[0], None if since is None else Position.parse(since))
     return FollowingAll(channels, None if since is None else Positions.parse(since, len(channels)))
 
 
 async def iterate(channels: Sequence[Channel], since: str | None) -> AsyncGenerator[Event, None]:
-    """All events, for ever; waits in between."""
+    """Yield all events, for ever, waiting for each."""
     following = follower_of(channels, since)
     try:
         await following.start()

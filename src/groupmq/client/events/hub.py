@@ -28,12 +28,12 @@ take only a moment."""
 
 
 class Hub:
-    """Reads for all channels of one server, over one connection, while anybody listens."""
+    """Reads for all channels of one server, over one connection, while any of them is wanted."""
 
     def __init__(self, where: str) -> None:
         self._where = where
         self.outages = self._outage_log()
-        """What is logged while the server is away; shared by all that read events of it."""
+        """Logs that the server is away; shared by all readers of its events."""
         self._channels: set[Channel] = set()
         self._task: asyncio.Task[None] | None = None
         self._stream: StreamConnection | None = None
@@ -43,7 +43,7 @@ class Hub:
         new = channel not in self._channels
         self._channels.add(channel)
         if self._task is None:
-            self.outages = self._outage_log()  # while nobody reads, nobody notices that an outage is over
+            self.outages = self._outage_log()  # an outage that ended while the hub read nothing was not noticed
             self._task = asyncio.get_running_loop().create_task(
                 self._read(StreamConnection(channel.connection.endpoint))
             )
@@ -53,7 +53,7 @@ class Hub:
     def _outage_log(self) -> OutageLog:
         next_step = f"it tries again, with pauses of up to {LONGEST_PAUSE:g} s"
         log = OutageLog(
-            f"the listener for events at {self._where}", next_step, "goes on in the log where it was", _logger
+            f"the listener for events at {self._where}", next_step, "continues in the log where it was", _logger
         )
         log.answered(_READ, time.monotonic())  # a channel has just asked for the end of its log
         return log
@@ -85,7 +85,7 @@ class Hub:
             await stream.close()
 
     def _positions(self) -> dict[str, str]:
-        """Where to read on in each log: where the channel is that has seen the least of it."""
+        """The position from which to read each log: that of the channel that has read the least of it."""
         found: dict[str, str] = {}
         for channel in self._channels:
             at = channel.position or "0-0"

@@ -1,5 +1,5 @@
-"""Waiting for the end of a job, wherever it runs. Register first, then look, then listen: nothing is missed in
-between."""
+"""Waiting for the end of a job, wherever it runs. A waiter registers, then looks at the job, then listens, so that it
+misses no event in between."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def ended(job_id: str, event: Event) -> Any:
 
 
 def end_of_gone_job(job_id: str, event: Event | None) -> Any:
-    """What the last event, if it is known, says of a job that is gone."""
+    """The result of a job that is gone, from its last event. Raises if that is not known, or if it did not complete."""
     if event is None:
-        raise JobRemoved(job_id, "is gone, and the log of events does not say how it ended")
+        raise JobRemoved(job_id, "is gone, and the log of events does not show how it ended")
     try:
         return ended(job_id, event)
     except Unknown:
@@ -92,7 +92,7 @@ class Results:
     async def _listen(self, channel: Channel, job: Snapshot) -> Any:
         job_id, created_ms = job.id, job._created_ms
         doubt = asyncio.Event()
-        # An end in the millisecond in which the job was made is that of another job only if that could have its id.
+        # An end in the same millisecond as the creation may be that of an earlier job, but only if it can have this id.
         after_ms = created_ms if may_be_reused(job) else created_ms - 1
         wait = channel.wait_for(job_id, after_ms, doubt.set)
         channel.on_doubt(doubt.set)
@@ -112,7 +112,7 @@ class Results:
                 found = await self._look(job_id)
                 if found is None:
                     return end_of_gone_job(job_id, event or await channel.ends.find(EndOf(job_id, created_ms)))
-                if found._created_ms != created_ms:  # another job, of the same id
+                if found._created_ms != created_ms:  # another job with the same id
                     end = EndOf(job_id, created_ms, found._created_ms)
                     return end_of_gone_job(job_id, event or await channel.ends.find(end))
                 if finished(found):
@@ -123,7 +123,7 @@ class Results:
             channel.off_doubt(doubt.set)
 
     async def _received(self, channel: Channel, wait: Wait, doubt: asyncio.Event, job: Snapshot) -> Event | None:
-        """The end of a job whose every event came, or will come, through this channel: no need to look at the job."""
+        """The end of a job whose events all come through this channel, so that the job need not be read; else None."""
         if not channel.has_received_all(job._created_ms):
             return None
         recent = channel.recent_end(job.id, job._created_ms)
@@ -135,14 +135,14 @@ class Results:
         """The event that ends the job; None if this process may have missed one."""
         doubting = asyncio.ensure_future(doubt.wait())
         try:
-            # Look at the job from time to time all the same: a queue that was obliterated has no log that says so.
+            # Return from time to time even so, to look at the job: a queue that was obliterated has no log to show it.
             await asyncio.wait((future, doubting), return_when=asyncio.FIRST_COMPLETED, timeout=_LOOK_AGAIN)
         finally:
             doubting.cancel()
         return future.result() if future.done() else None
 
     async def _poll(self, job_id: str) -> Any:
-        """Without events there is nothing to listen to. A job that is not kept cannot be told from a removed one."""
+        """Wait without events, by looking at the job. One that is not kept cannot be told from a removed one."""
         pause = _FIRST_PAUSE
         while True:
             found = await self._look(job_id)

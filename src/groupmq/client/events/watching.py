@@ -1,4 +1,4 @@
-"""Listening to single jobs."""
+"""Listeners of single jobs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REMEMBERED = 100
 class JobListeners(Emitter):
     """The listeners of one job. Only the job object refers to them: they are dropped with it.
 
-    A new listener is first called for what has happened before.
+    A new listener is first called for the events that have happened before.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class JobListeners(Emitter):
     def on(self, event: str, listener: Listener) -> Listener:
         if not self._delivered:
             return super().on(event, listener)
-        Emitter(KINDS, _logger).on(event, listener)  # refuses what is wrong, here and now
+        Emitter(KINDS, _logger).on(event, listener)  # raises at once if the event or the listener is wrong
         self._newcomers.append((event, listener))
         asyncio.get_running_loop().call_soon(self._admit)
         return listener

@@ -1,1 +1,1 @@
-"""Queues that are spread over several hash tags: where a job is, and the whole queue from its partitions."""
+"""Queues that are spread over several hash tags: which partition has a job, and how the partitions act as one queue."""

@@ -1,4 +1,4 @@
-"""The getters of a queue with partitions: sums, merged lists, pages that go on in all partitions."""
+"""The getters of a queue with partitions: sums, merged lists, and pages that continue in all partitions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class PartitionedInspection(Spreading):
         end = time.monotonic() + seconds(timeout, "timeout")
         while True:
             left = max(0.0, end - time.monotonic())
-            # Twice: while the partitions are counted one by one, a handler may add to one that was empty, and end.
+            # Count twice: meanwhile a handler may add a job to a partition that was counted as empty, and then end.
             if not await super().wait_for_empty(left):
                 return False
             counted = await self.get_job_counts()
@@ -210,7 +210,7 @@ class PartitionedInspection(Spreading):
     async def ensure_writable(self, timeout: Duration = 3.0) -> None:
         await super().ensure_writable(timeout)
         key = self._connection.session.settings_key
-        # Only look: a caller that asks this need not want the queue to be made.
+        # Only read: a caller of this method may not want the queue to be created.
         stored = commands.stored_queue(await self._connection.command(*commands.read_settings(key), key=key))
         if stored.schema == commands.PARTITIONED:
             await self._learn()

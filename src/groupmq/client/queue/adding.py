@@ -68,13 +68,13 @@ def drafts_of(queue: QueueMethods, items: Iterable[Mapping[str, Any] | JobDraft[
 
 
 def chunks(drafts: Sequence[Draft]) -> Iterator[Chunk]:
-    """Calls of bounded size."""
+    """Split drafts into calls of bounded size."""
     for chunk in commands.chunked(drafts, lambda d: len(d.body)):
         yield chunk, commands.add(chunk, whole=True)
 
 
 def create_job(queue: QueueMethods, data: Any) -> JobDraft[SavedJob]:
-    """A job to be described step by step, then saved: `await queue.create_job(d).group("g").delay(5).save()`."""
+    """Describe a job step by step, then save it: `await queue.create_job(d).group("g").delay(5).save()`."""
     return JobDraft(queue.options, queue.add, data)
 
 

@@ -1,4 +1,4 @@
-"""Concurrent calls of one event-loop tick travel as one script call."""
+"""Concurrent calls of one event-loop tick are sent as one call."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Batcher(Generic[I, O]):
 
     def _flush(self) -> None:
         waiting, self._waiting = self._waiting, []
-        # One that was cancelled before it left is not sent.
+        # An item that was cancelled before it left is not sent.
         waiting = [(item, future) for item, future in waiting if not future.done()]
         for batch in chunked(waiting, lambda one: self._size(one[0])):
             flight = asyncio.ensure_future(self._fly(batch))
@@ -86,7 +86,7 @@ class Batcher(Generic[I, O]):
                 future.set_result(outcome)
 
     async def drain(self) -> None:
-        """Wait until everything has left."""
+        """Wait until all items were sent and answered."""
         while self._waiting or self._flights:
             if self._flights:
                 await asyncio.wait(tuple(self._flights))

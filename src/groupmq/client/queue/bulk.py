@@ -1,4 +1,4 @@
-"""Many jobs at once, and what keeps a queue in shape: clean, purge, obliterate, repair."""
+"""Operations on many jobs at once, and maintenance: clean, purge, obliterate, repair."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ async def obliterate(queue: QueueMethods) -> None:
 async def repair(queue: QueueMethods, *, progress: Callable[[int], object] | None = None) -> RepairReport:
     """Look for damage and mend it, in bounded steps, while the queue works. Normally there is none.
 
-    `progress` is called after each step with how many entries were looked at so far.
+    `progress` is called after each step with the number of entries checked so far.
     """
     report, tally = RepairReport(), Tally(progress)
     indexes = (
@@ -176,8 +176,8 @@ async def repair(queue: QueueMethods, *, progress: Callable[[int], object] | Non
 
 
 async def _repair_delayed_counts(queue: QueueMethods, report: RepairReport, groups: list[str]) -> None:
-    """How many delayed jobs each group has. Delayed jobs come and go while they are counted, so a count that is
-    wrong must come out the same twice, and the group must not have changed in between."""
+    """Repair the number of delayed jobs of each group. Delayed jobs come and go while they are counted, so a number is
+    corrected only if two counts agree and the group has not changed in between."""
     counts = await _count_delayed(queue)
     suspects: dict[str, str] = {}
     for page in _pages(dict.fromkeys([*groups, *counts]), REPAIRED):

@@ -16,7 +16,7 @@ from groupmq.core.errors import QueueNotFound
 from groupmq.core.queue_options import QueueOptions, queue_name
 from groupmq.core.server_views import Finding, QueueInfo
 
-# In the class below `list` is a method.
+# In the class below `list` is a method, so annotations there cannot use it as a type.
 QueueInfos = list[QueueInfo]
 Findings = list[Finding]
 Names = list[str]
@@ -106,7 +106,7 @@ class Directory(QueueMethods):
 
     @classmethod
     async def check_server(cls, redis: Any = None) -> Findings:
-        """Whether a server is fit for queues: what `check` says about the server, without a queue."""
+        """Test whether a server is fit for queues: the findings of `check` about the server, without a queue."""
         connection = Connection(Endpoint.of(redis), QueueOptions("-"))
         try:
             return await server.examine(connection)

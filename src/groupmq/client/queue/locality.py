@@ -23,16 +23,16 @@ SendGets = Callable[[Sequence[str]], Awaitable[Sequence[Job | Exception | None]]
 
 
 class InLoop:
-    """The batches of one tick and the events that are received: futures and tasks of one event loop."""
+    """The adds and reads of one event-loop tick, and the events received: futures and tasks of one event loop."""
 
     def __init__(self, connection: Connection, send_adds: SendAdds, send_gets: SendGets) -> None:
         self.adds: Batcher[Draft, Job] = Batcher(send_adds, lambda d: len(d.body))
         self.gets: Batcher[str, Job | None] = Batcher(send_gets, lambda _: 0)
         self.channel = Channel(connection, connection.session.options.serializer)
         self.opening: asyncio.Future[None] | None = None
-        """The call that opens the queue, for all that wait for it."""
+        """The call that opens the queue, for all callers that wait for it."""
         self.adding: set[asyncio.Future[None]] = set()
-        """Adds that have to find out first where their job goes; each future ends with its add."""
+        """Adds that first have to find out where their job goes; each future ends with its add."""
         self.results = Results(self.gets.add, listens=lambda: connection.session.options.events)
 
 
@@ -51,7 +51,7 @@ class Locality:
         return self._loops.here()
 
     def _make(self) -> InLoop:
-        # Listeners that were called in a loop that is over are called in this one.
+        # Listeners that were called in a loop that has ended are called in this one.
         self.waiting = self.waiting or self.listeners.any
         return InLoop(*self._parts)
 
@@ -60,7 +60,7 @@ class Locality:
         self.waiting = True
 
     async def subscribe(self) -> None:
-        """Make sure that listeners registered so far receive the events of the next call."""
+        """Make sure that listeners registered so far receive the events that the next call causes."""
         if not self.waiting:
             return
         channel, here = self.here().channel, (asyncio.get_running_loop(), this_process())

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from groupmq.client.queue.methods import QueueMethods
 
 MOST_SCANNED = 10_000
-"""Completed jobs that are looked at, the newest ones."""
+"""Jobs that are looked at in each state; of the completed ones, the newest."""
 
 
 class Overtaking:
     """Looks for jobs of the same groups that have started since, among those that run and the completed ones.
 
-    A job that was completed and is no longer kept is not seen, so what is found is a lower bound. One that failed does
+    A job that was completed and is no longer kept is not seen, so the result is a lower bound. A job that failed does
     not count: it did not do its work, and it may be retried too.
     """
 
@@ -28,7 +28,7 @@ class Overtaking:
         self._started: dict[str, int] = {}
 
     def watch(self, job: Job) -> None:
-        """A failed job that is to be retried."""
+        """Include a failed job in the search."""
         if job.group_id is not None:
             self._jobs.append((job.id, job.group_id, job.fence, job._finished_ms))
 
@@ -44,7 +44,7 @@ class Overtaking:
 
     def _is_overtaken(self, group_id: str, fence: int, ended: int) -> bool:
         if fence:
-            # Fences grow with each start, within one millisecond too.
+            # Fences grow with each start, even within one millisecond.
             return self._fences.get(group_id, 0) > fence
         # It never ran: an operator failed it, or it expired.
         return self._started.get(group_id, -1) >= ended

@@ -3,7 +3,7 @@
 While the server carries out one call, the next one is encoded and sent, so neither side waits for the other. Each call
 names the one before it, and the server refuses it until that one has taken effect (`lua/lib/answered.lua`). Otherwise
 the calls could change places: the first may be refused because the function library was just flushed, and the second
-find it loaded again by another client.
+may find it loaded again by another client.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Flight(Generic[O]):
         self.task: asyncio.Future[O]
 
     async def succeeded(self) -> None:
-        # If the one that waits is cancelled, this call still goes on.
+        # If the waiting call is cancelled, this one still goes on.
         await asyncio.shield(self.task)
 
 
@@ -39,9 +39,9 @@ async def pipelined(
     requesters: Requesters,
     make: Callable[[I, Request, Flight[O] | None], Coroutine[Any, Any, O]],
 ) -> list[O]:
-    """The outcomes of the calls that `make` makes for each item. It gets the request of the call and the call before.
+    """Make one call for each item, and return their outcomes. `make` gets the item, the request, and the call before.
 
-    If one of them raises, none after it takes effect, and this raises the same.
+    If a call raises, no call after it takes effect, and this raises the same error.
     """
     outcomes: list[O] = []
     flights: deque[Flight[O]] = deque()

@@ -20,8 +20,8 @@ Handler = Callable[[Job], Any]
 class OwnWorkers:
     """The workers of one queue object. One that never starts is logged.
 
-    It is a mistake where `process` was called with a handler. A decorated handler may well be served elsewhere: by
-    `groupmq worker`, while this process imports its module to add jobs.
+    The log line is a warning if `process` was called with a handler, since that is a mistake. A decorated handler may
+    be run by `groupmq worker` instead, while this process imports its module to add jobs.
     """
 
     def __init__(self, owner: object, queue: str, logger: Logger) -> None:
@@ -31,7 +31,7 @@ class OwnWorkers:
         self._unstarted: list[Worker] = []
         self._awaited: set[Worker] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        # Without the workers themselves, which would keep the queue alive.
+        # The names only: the workers themselves would keep the queue alive.
         self._names: list[str] = []
         self._declared: set[str] = set()
         self._end = weakref.finalize(owner, _log_unstarted, queue, self._names, self._declared, logger)
@@ -102,7 +102,7 @@ class OwnWorkers:
 
 
 def _log_unstarted(queue: str, names: list[str], declared: set[str], logger: Logger) -> None:
-    """At the end of a queue object: when it is closed, thrown away, or the program ends."""
+    """Log the workers that never started, when a queue object is closed or collected, or the program ends."""
     for name in names:
         if name in declared:
             logger.debug(

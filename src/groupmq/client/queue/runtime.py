@@ -59,7 +59,7 @@ class QueueRuntime(PartitionedMethods):
         here = self._local.here()
         if here.opening is None or here.opening.done():
             here.opening = asyncio.ensure_future(self._connection.ready())
-            # The task that waited may have been cancelled. asyncio logs an error that is never retrieved.
+            # The waiting task may have been cancelled, and asyncio logs an error that is never retrieved.
             here.opening.add_done_callback(lambda done: done.cancelled() or done.exception())
         await asyncio.shield(here.opening)
 
@@ -138,7 +138,7 @@ class QueueRuntime(PartitionedMethods):
             for queue in await self._learn() or (self,):
                 await queue._local.subscribe()
         except GroupMQError:
-            self.logger.warning("queue %s: cannot subscribe to events yet; the next call tries again", self.name)
+            self.logger.warning("queue %s: cannot subscribe to events yet; the next call will try again", self.name)
 
     # What jobs ask of their queue
 

@@ -1,1 +1,1 @@
-"""What a reader can do. Each action first says what it will do to how many jobs and to the order, then does it."""
+"""The actions that a reader can take. An action first shows how many jobs it changes and how it affects the order."""

@@ -32,7 +32,7 @@ class Plan:
     hidden: dict[str, str] = field(default_factory=dict)
     """Hidden fields that the form sends, besides its own fields and those that the action was given."""
     review: str = ""
-    """The form asks for another plan first, with a button of this name; nothing can be done yet."""
+    """If not empty: the text of a button that asks for another plan first. Until then, nothing can be done."""
     edit: bool = False
     """The plan was made from a form, and the reader can go back to it."""
 
@@ -50,7 +50,7 @@ class Done:
 
 
 class Action(ABC):
-    """Something that a reader can do to a queue. `plan` only looks; `act` does what `plan` said."""
+    """Something that a reader can do to a queue. `plan` changes nothing and says what `act` would do."""
 
     name: ClassVar[str]
     title: ClassVar[str]
@@ -61,9 +61,9 @@ class Action(ABC):
     """Names of its fields."""
     danger: ClassVar[bool] = False
     bulk: ClassVar[bool] = False
-    """A task does it."""
+    """Whether a task does it."""
     bulk_if_many: ClassVar[bool] = False
-    """A task does it if it concerns many jobs."""
+    """Whether a task does it when it concerns many jobs."""
 
     @abstractmethod
     async def plan(self, view: View, given: Given) -> Plan: ...

@@ -1,4 +1,4 @@
-"""The audit of actions: user, action and number of jobs, in one line of the log and to the host app's hook."""
+"""The audit of actions: each one is written to the log as one line and passed to the host app's hook."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Audit:
     def record(
         self, user: str, action: str, queue: str, fields: Mapping[str, str], *, count: int | None, outcome: str
     ) -> None:
-        """`outcome`: done, refused, begun, stopped, failed."""
+        """Log an action and call the hook. `outcome`: done, refused, begun, stopped, failed."""
         target = {name: fields[name] for name in (*TARGETS, *SETTINGS) if fields.get(name)}
         entry: dict[str, Any] = {
             "user": user,
@@ -34,11 +34,11 @@ class Audit:
             "count": count,
             "outcome": outcome,
         }
-        # With repr nothing that a user typed can begin a line of its own.
+        # repr escapes line breaks: otherwise text that a user typed could forge a line of the log.
         about = " ".join(f"{name}={value!r}" for name, value in target.items())
         _audit.info("user=%r action=%s queue=%r %s count=%s outcome=%s", user, action, queue, about, count, outcome)
         if self._hook is not None:
             try:
                 self._hook(entry)
             except Exception:
-                _logger.exception("the audit hook raised; the action itself went on")
+                _logger.exception("the audit hook raised; the action is not affected")

@@ -1,4 +1,4 @@
-"""What a change of settings means for the jobs that wait, in sentences. Pure."""
+"""Sentences about what a change of settings means for the waiting jobs. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def effects(after: QueueSettings, changed: Sequence[str], counts: JobCounts) -> 
             else "All workers take jobs at the same time."
         ),
         "on_failed": (
-            "A job that fails for good from now on blocks its group until somebody decides about it."
+            "A job that fails for good from now on blocks its group until somebody resolves it."
             if after.on_failed == "hold"
             else "A job that fails for good no longer blocks its group. Groups that are blocked now stay blocked."
         ),
@@ -63,7 +63,7 @@ def _paced(waiting: str, limit: RateLimit | None, n: int) -> str:
 
 def order(after: QueueSettings, changed: Sequence[str]) -> str:
     if any(name in changed for name in _CHANGE_THE_ORDER):
-        return "What waits already is put into the new order."
+        return "Jobs that wait already are put into the new order."
     sentences = []
     if "group_concurrency" in changed and after.group_concurrency > 1:
         sentences.append("Jobs of a group still start in order, but a later one may finish before an earlier one.")
@@ -71,4 +71,4 @@ def order(after: QueueSettings, changed: Sequence[str]) -> str:
         sentences.append("While a job waits for its next attempt, jobs of its group behind it run first.")
     if "on_retry" in changed and after.on_retry == "hold":
         sentences.append("No job overtakes one of its group that waits for its next attempt.")
-    return " ".join(sentences) or "The order of what waits stays as it is."
+    return " ".join(sentences) or "The order of the waiting jobs stays as it is."

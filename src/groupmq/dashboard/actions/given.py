@@ -1,4 +1,4 @@
-"""The fields that came with an action, read and checked."""
+"""Reads and checks the fields that came with an action."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST_ID = 2000
 
 
 class BadField(Exception):
-    """A field is not what it must be; nothing was done."""
+    """A field has an invalid value; nothing was done."""
 
     def __init__(self, name: str, problem: str) -> None:
         super().__init__(f"{name}: {problem}")
@@ -91,7 +91,7 @@ class Given:
 def _finite(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
-        raise ValueError(f"{digits[:20]} is larger than any number that is kept")
+        raise ValueError(f"{digits[:20]} is too large for a number")
     return value
 
 

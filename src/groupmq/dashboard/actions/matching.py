@@ -1,4 +1,4 @@
-"""Retry or remove all jobs that a search finds: a dry run says how many, then a task does it step by step."""
+"""Retry or remove all jobs that a search finds: a dry run counts them, then a task does it in steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SAMPLE = 5
 
 
 def wanted(view: View, given: Given) -> JobFilter | None:
-    """The filter that a search line means. Raises if a part was not understood: without it, more jobs would match."""
+    """The filter that a search line means. Raises if a part was not understood: the other parts match more jobs."""
     parsed = search.parse(given.text("q"))
     if parsed.problems:
         raise BadField("q", "; ".join(parsed.problems))
@@ -33,7 +33,7 @@ def wanted(view: View, given: Given) -> JobFilter | None:
 
 
 def time_taken(matched: int, rate: float | None) -> list[str]:
-    """What a rate means, in a sentence."""
+    """A sentence about how long the action takes at this rate; none without a rate."""
     if rate is None or not matched:
         return []
     return [f"At {rate:g} a second this takes about {duration(matched / rate)}."]
@@ -55,7 +55,7 @@ class RetryMatching(Action):
     name = "retry-matching"
     title = "Retry failed jobs"
     button = "Retry them"
-    words = "Retry all failed jobs that a search finds, step by step. Answers a task."
+    words = "Retry all failed jobs that a search finds, step by step. Returns a task."
     takes = ("q", "rate", "limit")
     bulk = True
 
@@ -74,7 +74,7 @@ class RetryMatching(Action):
             order = f"Each job goes back to its original position in its group ({groups})."
         if report.overtaken:
             whose = "its group" if report.overtaken == 1 else "their groups"
-            order += f" At least {jobs_of(report.overtaken)} will run after jobs of {whose} that have run since."
+            order += f" At least {jobs_of(report.overtaken)} will run late: later jobs of {whose} have run already."
         fields = [
             field("q", "Search", value=q, hint="for example error:TimeoutError group:user:42 older:10m"),
             rate_field(given),
@@ -94,7 +94,7 @@ class RetryMatching(Action):
             def report_progress(report: RetryReport) -> None:
                 task.progress(done=report.retried, skipped=report.skipped, scanned=report.scanned)
 
-            # The report of the work itself says how many it has met so far, not how many are left.
+            # The report of the run counts the jobs that it has reached so far. Only a dry run counts all that match.
             task.matched = (await queue.retry_many(chosen, limit=limit, dry_run=True)).matched
             report_progress(await queue.retry_many(chosen, rate=rate, limit=limit, progress=report_progress))
 
@@ -107,7 +107,7 @@ class RemoveMatching(Action):
     name = "remove-matching"
     title = "Remove jobs"
     button = "Remove them"
-    words = "Remove all jobs of a state that a search finds, step by step. Answers a task."
+    words = "Remove all jobs of a state that a search finds, step by step. Returns a task."
     takes = ("q", "state", "rate", "limit")
     danger = True
     bulk = True

@@ -1,4 +1,4 @@
-"""What can be done to a group."""
+"""The actions on a group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from groupmq.dashboard.documents.starting import rate_words
 from groupmq.dashboard.documents.view import View
 
 MANY = 1000
-"""Jobs of a group that are cancelled while the reader waits; more are cancelled by a task."""
+"""Up to so many jobs of a group are cancelled while the reader waits. A task cancels more."""
 _LOOK_EVERY = 0.5
 SAME_ORDER = "The order inside the group stays as it is."
 
@@ -22,7 +22,7 @@ class CancelGroup(Action):
     name = "cancel-group"
     title = "Cancel all jobs of this group"
     button = "Cancel all"
-    words = "Cancel every job of a group: waiting, delayed and running. Of many jobs, step by step: answers a task."
+    words = "Cancel every job of a group: waiting, delayed and running. Returns a task if there are many."
     takes = ("group",)
     danger = True
     bulk_if_many = True
@@ -59,7 +59,7 @@ class CancelGroup(Action):
 
 
 async def cancel_with_progress(queue: Queue, group_id: str, task: Task) -> None:
-    """Cancel a group, which goes in bounded steps, and look meanwhile how many jobs are left."""
+    """Cancel a group in bounded steps, and count the remaining jobs meanwhile."""
     work = asyncio.ensure_future(queue.cancel_group(group_id))
     try:
         while not (await asyncio.wait({work}, timeout=_LOOK_EVERY))[0]:

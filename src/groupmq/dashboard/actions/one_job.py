@@ -1,4 +1,4 @@
-"""What can be done to one job."""
+"""The actions on one job."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class JobAction(Action):
 
 
 async def moves_up(view: View, job: Job) -> str:
-    """What changes for the jobs behind one that leaves its group."""
+    """A sentence about the jobs behind a job that leaves its group."""
     if job.group_id is None:
         return "The job belongs to no group; no other job is affected."
     if job.state in ("completed", "failed"):
@@ -50,16 +50,16 @@ async def moves_up(view: View, job: Job) -> str:
     behind = position.of - position.position if position is not None and position.position else 0
     if not behind:
         return f"No job of {job.group_id} waits behind it."
-    return f"{jobs_of(behind)} of {job.group_id} behind it will move up by one; their order stays."
+    return f"{jobs_of(behind)} of {job.group_id} behind it will move up by one; their order stays the same."
 
 
 async def unblocked(view: View, job: Job) -> list[str]:
-    """What changes for a group when a job that blocks it is retried, skipped or removed."""
+    """A sentence about the group that a job blocks, if the job is retried, skipped or removed."""
     if job.blocks_since is None or job.group_id is None:
         return []
     others = (await view.queue.get_group(job.group_id)).blockers - 1
     if others > 0:
-        return [f"{job.group_id} stays blocked: {jobs_of(others, 'other failed')} must be decided about too."]
+        return [f"{job.group_id} stays blocked: {jobs_of(others, 'other failed')} must be resolved too."]
     return [f"{job.group_id}, which it blocks, goes on."]
 
 
@@ -79,7 +79,7 @@ class Retry(JobAction):
                 "ahead of jobs that were added later and have not run."
             )
             if (await view.queue.retry_many(JobFilter(job_id=job.id), dry_run=True)).overtaken:
-                order += " Jobs that stood behind it have run since: it will run after them."
+                order += " Jobs that stood behind it have run already: it will run after them."
         attempts = view.attempts(job)
         up_to = " with a fresh count of attempts" if attempts is None else f" with up to {attempts} attempts"
         return Plan([f"The job will run again{up_to}.", *await unblocked(view, job)], order)
@@ -228,33 +228,33 @@ class Fail(JobAction):
     name = "fail"
     title = "Fail this job"
     button = "Fail"
-    words = "Fail a job for good, whatever attempts remain."
+    words = "Fail a job for good, even if attempts remain."
     takes = ("job", "reason")
     states = ("waiting", "delayed", "active")
     danger = True
 
     async def foresee(self, view: View, given: Given, job: Job) -> Plan:
-        effects = ["The job will be recorded as failed, whatever attempts remain. It can be retried later."]
+        effects = ["The job will be recorded as failed, even if attempts remain. It can be retried later."]
         order, holds = await moves_up(view, job), await self._holds(view, job)
         if job.state == "active":
             goes_on = "" if holds else ", and its group goes on when the handler has ended"
             effects.append(f"It is running: its handler will be stopped{goes_on}.")
         if holds:
             effects.append(f"It will block {job.group_id} until somebody retries, skips or removes it.")
-            order = f"No job of {job.group_id} starts while it is blocked; their order stays."
+            order = f"No job of {job.group_id} starts while it is blocked; their order stays the same."
         reason = field("reason", "Reason", value=given.text("reason", f"failed by {view.user}"))
         return Plan(effects, order, fields=[reason])
 
     @staticmethod
     async def _holds(view: View, job: Job) -> bool:
-        """Whether its group stops when the job fails: the job says so, or else its queue."""
+        """Whether the job blocks its group if it fails: its own on_failed decides, else that of the queue."""
         if job.group_id is None:
             return False
         return (job.on_failed or (await view.queue.get_settings()).on_failed) == "hold"
 
     async def act(self, view: View, given: Given) -> Done:
         await view.queue.fail(given.required("job"), given.text("reason", f"failed by {view.user}"))
-        return Done("The job is failed.", 1)
+        return Done("The job is recorded as failed.", 1)
 
 
 class Cancel(JobAction):

@@ -1,4 +1,4 @@
-"""What can be done to a repeating job."""
+"""The actions on a repeating job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def found(view: View, given: Given) -> RepeatingJob:
         if (repeat.group_id, repeat.key) == (group, key):
             return repeat
     raise Refused(
-        404, "No such repeat", "There is no repeating job of this group and key.", "It was removed, or ended."
+        404, "No such repeat", "There is no repeating job with this group and key.", "It was removed, or ended."
     )
 
 
@@ -67,14 +67,14 @@ class RemoveRepeat(Action):
     name = "remove-repeat"
     title = "Stop this repeating job"
     button = "Stop it"
-    words = "Remove a repeating job; what it has added stays."
+    words = "Remove a repeating job; the jobs that it has added stay."
     takes = ("group", "key")
     danger = True
 
     async def plan(self, view: View, given: Given) -> Plan:
         repeat = await found(view, given)
         effects = [
-            f"It will run no more ({lowered(words(repeat.schedule))}). A program that defines it again brings it back."
+            f"It will no longer run ({lowered(words(repeat.schedule))}). A program that defines it again restarts it."
         ]
         return Plan(effects, "Jobs that it has added stay and keep their order.")
 

@@ -31,18 +31,18 @@ WHOLE = ("max_attempts", "group_concurrency")
 
 @dataclass(slots=True)
 class WantedSettings:
-    """What a form or a caller wants, compared with what is stored."""
+    """The settings that a form or a caller asks for, compared with the stored ones."""
 
     shown: dict[str, str]
     """Each setting as it is in the form."""
     values: dict[str, Any]
     """The new values of those that change."""
     problems: dict[str, str]
-    """What is wrong, by setting."""
+    """Error messages, by setting."""
 
 
 def wanted(stored: QueueSettings, given: Given) -> WantedSettings:
-    """Only what the reader has changed counts: somebody else may have changed another one since the form was shown."""
+    """Only settings that the reader changed count: somebody else may have changed others since the form was shown."""
     now = {name: setting(name, getattr(stored, name)) for name in NAMES}
     seen = now | _seen(given)
     found = WantedSettings({name: given.text(name).strip() or now[name] for name in NAMES}, {}, {})
@@ -69,7 +69,7 @@ def wanted(stored: QueueSettings, given: Given) -> WantedSettings:
 
 
 def _seen(given: Given) -> dict[str, str]:
-    """What the form had shown; nothing for a caller without a form."""
+    """The values that the form showed; empty for a caller without a form."""
     try:
         found = json.loads(given.text(SEEN) or "{}")
     except (ValueError, RecursionError):
@@ -85,7 +85,9 @@ def _problem(name: str, error: ConfigurationError, now: str) -> str:
 
 
 def _newer(stored: QueueSettings) -> str:
-    return f"A newer release of groupmq has stored {', '.join(sorted(stored.unknown))}; change settings with that one."
+    return (
+        f"A newer release of groupmq has stored {', '.join(sorted(stored.unknown))}; change settings with that release."
+    )
 
 
 def _field(name: str, changes: WantedSettings) -> Field:
@@ -119,8 +121,8 @@ class Reconfigure(Action):
         fields = [_field(name, changes) for name in NAMES]
         effects = ["Nothing changes yet: the next step shows what would change."]
         order = (
-            "ordering, fairness and priority_ageing change the order of what waits; group_concurrency and on_retry may "
-            "let jobs of a group overtake each other."
+            "ordering, fairness and priority_ageing change the order of waiting jobs; group_concurrency and on_retry "
+            "may let jobs of a group overtake each other."
         )
         return Plan(effects, order, fields=fields, hidden={SEEN: json.dumps(seen)}, review="Review the change")
 
@@ -139,13 +141,13 @@ class Reconfigure(Action):
 
 
 def _confirmation(stored: QueueSettings, changes: WantedSettings, counts: JobCounts) -> Plan:
-    """The new values are sent along as hidden fields; nothing is sent for the other settings."""
+    """The plan to confirm. It sends the new values as hidden fields, and nothing for the other settings."""
     after = stored.changed(**changes.values)
     was = {name: setting(name, getattr(stored, name)) for name in changes.values}
     effects = [f"{name}: {was[name]} becomes {setting(name, getattr(after, name))}." for name in changes.values]
     effects += consequences.effects(after, list(changes.values), counts)
     effects.append(
-        "Processes that run use it from their next call on. One that is started with another value is refused."
+        "Running processes use it from their next call on. A process that starts with another value is refused."
     )
     order = consequences.order(after, list(changes.values))
     n = len(changes.values)

@@ -1,4 +1,4 @@
-"""Bulk actions as tasks of this process: in bounded steps, with progress, and they can be stopped."""
+"""Bulk actions as tasks of this process: they run in bounded steps, report progress and can be stopped."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Task:
 
 
 class Tasks:
-    """The tasks of this process. They end with it; what they have done by then is done."""
+    """The tasks of this process. They end with the process; the steps that are done by then stay done."""
 
     def __init__(self, shared: SharedState) -> None:
         self._shared = shared
@@ -131,7 +131,7 @@ class Tasks:
         task = Task(action.name, queue.name, title, user, about, matched, lambda one: self._publish(queue, one))
         self._tasks.append(task)
         task.running = asyncio.ensure_future(run(task))
-        # By a callback, not in the coroutine: a coroutine that is stopped before its first step never runs.
+        # By a callback, not in the coroutine: a coroutine that is cancelled before its first step never runs.
         task.running.add_done_callback(lambda over: self._ended(task, over))
         return task
 

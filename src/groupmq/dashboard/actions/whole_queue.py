@@ -1,4 +1,4 @@
-"""What can be done to a queue as a whole: pause, resume, add a job, mark a deploy, clean."""
+"""The actions on a whole queue: pause, resume, add a job, mark a deploy, clean."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from groupmq.dashboard.filters import duration
 STATES = ("completed", "failed", "waiting", "delayed")
 _MOST = 2**31
 ONCE = "once"
-"""The id for the job of one form, so that a form that is sent twice adds one job."""
+"""Hidden field: the id of the job that the form adds. A form that is sent twice then adds one job."""
 
 
 class Pause(Action):
     name = "pause"
     title = "Pause the queue"
     button = "Pause"
-    words = "Let nothing start until the queue is resumed."
+    words = "Let no job start until the queue is resumed."
 
     async def plan(self, view: View, given: Given) -> Plan:
         counts = await view.queue.get_job_counts()
@@ -120,7 +120,7 @@ class Clean(Action):
     name = "clean"
     title = "Clean old jobs"
     button = "Clean"
-    words = "Remove jobs of a state that are older than a time, step by step. Answers a task."
+    words = "Remove jobs of a state that are older than a given age, step by step. Returns a task."
     takes = ("state", "older")
     danger = True
     bulk = True
@@ -131,7 +131,7 @@ class Clean(Action):
         age = f" older than {duration(older)}" if older else ""
         effects = [f"{jobs_of(there, state)}{age} will be removed. This cannot be undone."]
         if state == "failed" and (await view.row()).blocked:
-            effects.append("Jobs that block their group stay: somebody has to decide about them.")
+            effects.append("Jobs that block their group stay: somebody has to resolve them.")
         order = "No job that has yet to run is affected."
         if state in ("waiting", "delayed"):
             order = "The remaining jobs keep their order and move up."

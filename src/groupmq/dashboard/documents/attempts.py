@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from groupmq import Job, WorkerInfo
 
 UNSET_ATTEMPTS = 65_535
-"""The `max_attempts` of a queue that was opened as it is stored, if none is stored with it."""
+"""The `max_attempts` of a queue that was opened with its stored settings, if they do not include it."""
 
 
 @record
 class AllowedAttempts:
-    """How often jobs may run that have no number of their own."""
+    """How often jobs without a number of their own may run."""
 
     most: int | None
-    """None if it is not stored with the queue, or if the workers differ: nobody knows which one takes the job."""
+    """None if it is not stored with the queue, or if the workers differ: it is not known which one takes the job."""
     by_worker: dict[str, int]
     """The numbers of the workers that were started with one of their own, by their ids."""
 

@@ -61,7 +61,7 @@ def words(event: Event, reason: str | None, moved: Progress | None) -> str:
     if event.kind == "failed":
         return f"failed for good: {reason or 'no reason given'}"
     if event.kind == "stalled":
-        return f"the lease of {attempt} ran out" + ("; that was the last one" if event.final else "; it will run again")
+        return f"the lease of {attempt} expired" + ("; that was the last one" if event.final else "; it will run again")
     if event.kind == "progress":
         return f"progress {moved.text}" if moved else "progress"
     return _OTHERS.get(event.kind, event.kind)

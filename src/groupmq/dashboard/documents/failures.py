@@ -15,10 +15,10 @@ from groupmq.dashboard.search import MOST_TEXT, quoted
 
 MOST_GROUPS = 50
 _REPLACED = re.compile(r"'\.\.\.'|<id>|#")
-"""What stands in a shape for text that differs from job to job."""
+"""The placeholders in a shape for text that differs from job to job."""
 _SHORTEST_FIXED, _LONGEST_FIXED = 4, 100
 NO_CLASS = "no exception"
-"""Stalled, expired, failed by an operator."""
+"""For jobs that stalled, expired or were failed by an operator."""
 
 
 @record

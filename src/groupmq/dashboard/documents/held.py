@@ -16,7 +16,7 @@ WORDS = {
     "backoff": "its first job failed and waits for its next attempt",
     "snoozed": "the handler of its first job asked to be called again later",
     "paused": "it is paused",
-    "blocked": "a job of it failed for good, and somebody has to decide about that job",
+    "blocked": "one of its jobs failed for good, and somebody has to resolve that job",
     "breaker": "too many attempts in a row have failed, and the group rests",
     "window": "it waits for jobs that may arrive late and belong in front",
     "rate": "it has started as many jobs as its rate limit allows",
@@ -40,7 +40,7 @@ class Held:
 
 
 def held(group: HeldGroup | None, max_attempts: int | None = None) -> Held | None:
-    """`max_attempts`: of the job that holds it."""
+    """The record for a held group. `max_attempts` is that of the job that holds it."""
     if group is None:
         return None
     return Held(

@@ -92,7 +92,7 @@ class JobDocument:
     """Since when this failed job blocks its group; None if it does not."""
     settings: list[JobSetting]
     actions: list[ActionLink]
-    """What this reader can do to it now."""
+    """The actions that this reader can take on the job now."""
 
 
 ACTIONS = {
@@ -187,7 +187,7 @@ def settings(job: Job, max_attempts: int | None) -> list[JobSetting]:
 
 
 def attempts_words(job: Job, most: int | None) -> str:
-    """`none yet`, `attempt 2 of 5 is running`, `3 of 5`; without "of" where it is not known."""
+    """`none yet`, `attempt 2 of 5 is running`, `3 of 5`; without "of" if the maximum is not known."""
     of = "" if most is None else f" of {most:,}"
     if job.state == "active":
         return f"attempt {job.attempt:,}{of} is running"

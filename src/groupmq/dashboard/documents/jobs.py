@@ -29,9 +29,9 @@ STATES = {
 }
 MOST = 200
 SCAN = 2000
-"""Jobs that one search looks at; the next page goes on from there."""
+"""Jobs that one search reads at most; the next page goes on from there."""
 LOOKS = 10
-"""Calls of a search that is made here, because payloads are redacted."""
+"""Calls to the server for one page of a search that the dashboard itself makes because payloads are redacted."""
 
 
 @record
@@ -77,7 +77,7 @@ class JobsPage:
     next: str | None
     """Cursor of the next page; None at the end."""
     scanned: int
-    """Jobs that were looked at for this page."""
+    """Jobs that were read for this page."""
     total: int | None
     """Jobs of this state."""
     complete: bool
@@ -113,8 +113,8 @@ async def found(view: View, query: JobsQuery, arguments: dict[str, Any]) -> JobP
 
 
 async def visible(view: View, query: JobsQuery, text: str, others: dict[str, Any]) -> JobPage[Job]:
-    """The jobs in whose visible parts a text occurs. The server never gets the text: the job at which it stops looking
-    would give away what it has found in the hidden parts."""
+    """The jobs in whose visible parts a text occurs. The server never gets the text: the job at which its search
+    stops would reveal a match in a hidden part."""
     wanted = JobFilter(**others) if others else None
     jobs: list[Job] = []
     cursor, scanned, total = query.cursor or None, 0, 0

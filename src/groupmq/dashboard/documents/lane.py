@@ -49,7 +49,7 @@ class LaneDocument:
 
 
 def lane(found: EngineLane[Job], view: View, others: Mapping[str, Job]) -> LaneDocument:
-    """`others`: jobs that block groups."""
+    """The lane of a group. `others`: jobs that block groups."""
     jobs = {job.id: job for job in (*found.running, *found.next)} | dict(others)
     return lane_of(found.group, view, jobs, view.jobs(found.running), view.jobs(found.next))
 

@@ -32,8 +32,8 @@ class LanesQuery:
     sort: Literal["held", "oldest", "deepest", "busiest", "name"] = "held"
     match: Annotated[str, Meta(max_length=200)] = ""
     state: Literal["", "blocked", "breaker"] = ""
-    """blocked: only groups that a failed job blocks; breaker: only those whose breaker is open. Also those without
-    (other) jobs."""
+    """blocked: only groups that a failed job blocks; breaker: only those whose breaker is open. Groups without
+    other jobs are included."""
     limit: Annotated[int, Meta(ge=1, le=MOST)] = 50
     behind: Annotated[int, Meta(ge=0, le=20)] = 5
 
@@ -46,7 +46,7 @@ class LanesPage:
     match: str
     state: str
     states: list[Choice]
-    """All groups, only blocked ones, only those whose breaker is open; the last two if there are any."""
+    """All groups, only blocked ones, only those whose breaker is open. The last two appear only if there are any."""
     behind: int
     limit: int
     most: int
@@ -57,7 +57,7 @@ class LanesPage:
     """Groups of the queue that have jobs or a setting of their own."""
     scanned: int
     complete: bool
-    """Whether all groups were looked at: with very many, the order is that of those scanned."""
+    """Whether all groups were scanned. If there are too many, only the scanned ones are sorted."""
     rest: int
     """Groups that are not shown."""
 
@@ -96,7 +96,7 @@ async def build(view: View, query: LanesQuery) -> LanesPage:
 
 
 def _states(state: str, row: QueueRow) -> list[Choice]:
-    """Only what there is to choose."""
+    """The choices of groups. One that would find no group is left out."""
     # "All" has no number: a blocked group without other jobs is not among the lanes.
     found = [Choice(value="", label="All", current=not state)]
     for value, label, count in (("blocked", "Blocked", row.blocked), ("breaker", "Breaker open", row.breakers_open)):

@@ -11,7 +11,7 @@ from groupmq.dashboard.redaction import Redactor
 
 PREVIEW = 160
 MOST_TEXT = 256 * 1024
-"""Characters of a payload that a page shows; the JSON API answers all of it."""
+"""Characters of a payload that a page shows; the JSON API returns all of it."""
 _DEEPEST = 60
 
 
@@ -67,7 +67,7 @@ def preview(value: Any, redactor: Redactor, kind: str) -> tuple[str, bool]:
 
 
 def clean(value: Any, depth: int = 0) -> Any:
-    """A value as JSON has it. What JSON has no form for becomes text: a page must not fail because of a job."""
+    """A value that JSON can express. Anything else in it becomes text: a page must not fail because of a job."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, str):

@@ -31,9 +31,9 @@ class PlanPage:
     button: str
     danger: bool
     bulk: bool
-    """It runs as a task that can be stopped."""
+    """Whether it runs as a task that can be stopped."""
     jobs: int | None
-    """How many jobs it concerns; None where that is not known or means nothing."""
+    """How many jobs it concerns; None if that is not known or does not apply."""
     effects: list[str]
     order: str
     refused: str | None
@@ -42,9 +42,9 @@ class PlanPage:
     hidden: dict[str, str]
     sample: list[JobRow]
     review: str
-    """The form needs a second look: its button asks for the plan of what was filled in."""
+    """If not empty: the text of a button that asks for the plan of the filled-in form. Nothing is done before."""
     edit: bool
-    """The same plan with `edit=1` is the form again."""
+    """Whether the reader can go back to the form: the same plan with `edit=1`."""
     back: str
 
 

@@ -1,4 +1,4 @@
-"""How far a job is. Handlers report any JSON, so a fraction is shown only where one can be read."""
+"""How far a job has got. Handlers report any JSON, so a fraction is shown only where one can be read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PAIRS = (("done", "total"), ("current", "total"), ("completed", "total"), ("ste
 @record
 class Progress:
     fraction: float | None
-    """From 0 to 1; None if the report is not a number of this kind."""
+    """From 0 to 1; None if the report has no such number."""
     text: str
 
 
@@ -53,7 +53,7 @@ def fraction(value: Any) -> float | None:
 
 
 def _pair(value: dict[str, Any]) -> str | None:
-    """`3 of 4`, where that is all it says."""
+    """`3 of 4`, if the report has no other fields."""
     for part, whole in _PAIRS:
         if set(value) == {part, whole} and _number(value[part]) is not None and _number(value[whole]) is not None:
             return f"{value[part]:,} of {value[whole]:,}"

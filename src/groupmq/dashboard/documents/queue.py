@@ -137,7 +137,7 @@ def totals(spans: Sequence[MinuteStats]) -> Totals:
 
 
 def quantile(histogram: Histogram, q: float) -> float | None:
-    """An upper bound in seconds. The last bucket has none: then its lower bound, which is at least true."""
+    """An upper bound in seconds. The last bucket has none: then its lower bound, which the quantile exceeds."""
     if not histogram.count:
         return None
     found: float = histogram.quantile(q)

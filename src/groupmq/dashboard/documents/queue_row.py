@@ -1,4 +1,4 @@
-"""A queue in one row: how many jobs, how fast, how long they wait, who works, what is wrong."""
+"""A queue in one row: its jobs, its rate, how long jobs wait, its workers, and warnings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SPARK_MINUTES = 60
 LOOK = 8
-"""Calls that look for the longest waits: 800 running jobs and held groups. The lanes look at all."""
+"""The most calls that look for the longest waits, which read up to 800 running jobs and held groups."""
 _RATE_MINUTES = 5
 
 
@@ -58,26 +58,26 @@ class QueueRow:
     longest_blocked: float | None
     """Seconds that the group which was blocked first has been blocked."""
     breakers_open: int
-    """Groups whose breaker is open: they rest, or one job of them is tried."""
+    """Groups whose breaker is open: they rest, or try one job."""
     longest_breaker_open: float | None
     """Seconds that the breaker which opened first has been open."""
     workers: int
     slots: int
     busy: int
     use: float | None
-    """Busy slots of all slots, 0 to 1; None without workers."""
+    """Share of the slots that are busy, 0 to 1; None without workers."""
     starting: Starting | None
-    """Why a job that could start has not started yet; None if none waits."""
+    """Why a job that could start has not started yet; None if the queue has no live job."""
     attempts: AllowedAttempts
     warnings: list[QueueWarning]
     error: str | None
-    """The queue could not be read; the numbers above are empty then."""
+    """Why the queue could not be read; the numbers above are empty then."""
 
 
 async def queue_row(
     queue: Queue, server: ServerInfo | None, *, display_name: str = "", description: str = ""
 ) -> QueueRow:
-    """Four calls to the server, whatever the size of the queue."""
+    """Read the row with a bounded number of calls, whatever the size of the queue."""
     counts, metrics, workers, paused = await asyncio.gather(
         queue.get_job_counts(), queue.get_metrics(SPARK_MINUTES, look=LOOK), queue.get_workers(), queue.is_paused()
     )

@@ -15,7 +15,7 @@ from groupmq.dashboard.documents.server import Server, server
 from groupmq.dashboard.documents.view import View
 
 MOST = 25
-"""Queues on one page: each takes four calls."""
+"""Queues on one page: each takes several calls."""
 
 
 @record
@@ -34,7 +34,7 @@ class QueuesPage:
     """Offset of the next page."""
     server: Server | None
     unreachable: str | None
-    """The server does not answer: why the list is empty."""
+    """Why the list is empty: the server does not answer."""
 
 
 async def build(view: View, query: QueuesQuery) -> QueuesPage:
@@ -68,4 +68,4 @@ async def _build(view: View, query: QueuesQuery) -> QueuesPage:
     )
 
 
-PAGE = Page("queues", "Queues", QueuesQuery, QueuesPage, build, "The queues of the server, a row each.")
+PAGE = Page("queues", "Queues", QueuesQuery, QueuesPage, build, "The queues of the server, one row each.")

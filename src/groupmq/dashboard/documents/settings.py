@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 WORDS = {
     "job_timeout": "a job whose worker is silent for this long is taken back",
-    "max_attempts": "runs of a job that sets none",
+    "max_attempts": "attempts of a job that sets none",
     "backoff": "pause before the next attempt",
     "on_retry": "hold: a job that waits for its next attempt holds its group; yield: the group goes on",
-    "on_failed": "hold: a job that failed for good blocks its group until somebody decides; continue: it does not",
-    "breaker": "how often a group may fail in a row, and how long it then rests",
+    "on_failed": "hold: a job that failed for good blocks its group until somebody resolves it; continue: it does not",
+    "breaker": "how many attempts of a group may fail in a row, and how long the group then rests",
     "ordering": "what decides the order inside a group",
     "fairness": "which group comes next when several could start",
     "group_concurrency": "how many jobs of one group may run at once",
@@ -63,7 +63,7 @@ class SettingsPage:
     settings: list[Setting]
     server: Server | None
     findings: list[FindingRow]
-    """What `groupmq check` says."""
+    """The findings of `groupmq check`."""
     status: str
     """The worst of them."""
 
@@ -96,7 +96,7 @@ def setting_rows(settings: QueueSettings, names: Iterable[str]) -> list[Setting]
 
 
 def shown(value: Any) -> str:
-    """A value of another release in one line."""
+    """A value that a newer release stored, in one line."""
     return value if isinstance(value, str) else json.dumps(clean(value), ensure_ascii=False)
 
 

@@ -1,4 +1,4 @@
-"""Why a job that nothing in its group holds has not started: what concerns the whole queue. Pure."""
+"""Why a job of a group that is not held has not started: reasons that concern the whole queue. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def starting(*, paused: bool, workers: int, slots: int, active: int, rate_limit:
     if paused:
         return Starting(reason="paused", words="The whole queue is paused.")
     if not workers:
-        return Starting(reason="no-worker", words="Nobody works on this queue.")
+        return Starting(reason="no-worker", words="This queue has no worker.")
     if active >= slots:
         words = "Every slot of its workers is taken: ready jobs wait for one."
         return Starting(reason="busy", words=words)

@@ -1,4 +1,4 @@
-"""The document `suggest`: how a search line that is being typed could go on."""
+"""The document `suggest`: completions of a search line that is being typed."""
 
 from __future__ import annotations
 
@@ -64,4 +64,4 @@ async def _values(view: View, name: str, start: str) -> list[str]:
     return sorted(value for value in found if start.lower() in value.lower())
 
 
-PAGE = Page("suggest", "Suggestions", SuggestQuery, Suggestions, build, "How a search that is being typed could go on.")
+PAGE = Page("suggest", "Suggestions", SuggestQuery, Suggestions, build, "Completions of a search that is being typed.")

@@ -1,4 +1,4 @@
-"""The documents `task` and `tasks`: bulk actions that run in bounded steps, how far they are."""
+"""The documents `task` and `tasks`: bulk actions that run in bounded steps, and their progress."""
 
 from __future__ import annotations
 
@@ -56,5 +56,5 @@ async def build_all(view: View, query: QueueQuery) -> TasksPage:
     return TasksPage(queue=view.queue.name, tasks=[task.row() for task in view.shared.tasks.of(view.queue.name)])
 
 
-TASK = Page("task", "Task", TaskQuery, TaskPage, build_one, "How far a bulk action is.")
+TASK = Page("task", "Task", TaskQuery, TaskPage, build_one, "The progress of a bulk action.")
 TASKS = Page("tasks", "Tasks", QueueQuery, TasksPage, build_all, "Bulk actions of this process, newest first.")

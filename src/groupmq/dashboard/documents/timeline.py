@@ -16,7 +16,7 @@ _AFTER = {
     "stalled": ("stalled", "Its worker disappeared"),
     "released": ("waiting", "Given back"),
     "snoozed": ("delayed", "Snoozed"),
-    "rate_limited": ("delayed", "Told to slow down"),
+    "rate_limited": ("delayed", "Rate-limited"),
 }
 _ENDS = {"completed": "Completed", "failed": "Failed", "cancelled": "Cancelled"}
 _NOW = {"Waited to retry": "Waits to retry"}
@@ -29,7 +29,7 @@ class Step:
     """delayed, waiting, running, retrying, stalled, completed, failed or cancelled; future: yet to come."""
     label: str
     at: datetime | None
-    """None: nobody knows when."""
+    """None if the time is not known."""
     seconds: float | None
     """Until the next step, or until now; None for the end of a job, and for a step that is yet to come."""
     note: str

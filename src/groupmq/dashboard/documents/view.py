@@ -1,4 +1,4 @@
-"""The source of a document: one reader's look at a queue."""
+"""The source of a document: a queue as one reader sees it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One user's look at the server, or at one of its queues, at one moment."""
+    """The server, or one of its queues, as one user sees it at one time."""
 
     shared: SharedState
     """What all readers of this process share."""
@@ -35,19 +35,19 @@ class View:
     @property
     def queue(self) -> Queue:
         if self.opened is None:
-            raise LookupError("this page is about no queue")
+            raise LookupError("this page has no queue")
         return self.opened
 
     async def row(self) -> QueueRow:
-        """The queue in one row: every page of a queue has it at its top."""
+        """The queue in one row, which every page of a queue shows at the top."""
         return await self.shared.queue_row(self.queue, fresh=self.fresh)
 
     def job(self, job: Job) -> JobRow:
         return job_row(job, self.redactor, self.now, self.attempts(job))
 
     def attempts(self, job: Job) -> int | None:
-        """How often it may run, if that is known. Judged by the workers that the last row of its queue was made
-        from."""
+        """How often the job may run, if that is known. It may depend on the workers, which are those of the last row of
+        the queue."""
         return attempts_of(job, self.shared.attempts.get(self.queue.name))
 
     def error(self, job: Job | None) -> str | None:

@@ -26,7 +26,7 @@ class QueueWarning:
     link: str | None
     """Name of the page that shows more."""
     state: str | None = None
-    """The state to which that page is to be limited."""
+    """The state to which the link limits that page."""
 
 
 def warnings(
@@ -49,18 +49,24 @@ def warnings(
         found.append(QueueWarning(level=level, text=text, hint=hint, link=link, state=state))
 
     if counts.total and not workers:
-        add("fail", "Nobody works on this queue.", "Its jobs wait until a worker starts.", "workers")
+        add("fail", "This queue has no worker.", "Its jobs wait until a worker starts.", "workers")
     if blocked:
         groups = "A failed job blocks its group." if blocked == 1 else f"Failed jobs block {blocked:,} groups."
-        add("warn", groups, "Retry or skip it: nothing of its group starts until then.", "lanes", "blocked")
+        add(
+            "warn",
+            groups,
+            "No job of a blocked group starts until its failed job is retried, skipped or removed.",
+            "lanes",
+            "blocked",
+        )
     if breakers_open:
         groups = (
             "The breaker of a group is open."
             if breakers_open == 1
             else f"The breakers of {breakers_open:,} groups are open."
         )
-        add("warn", groups, "Their jobs fail in a row. After a rest, one is tried.", "lanes", "breaker")
-    # A blocked group waits for a person, which the line above says.
+        add("warn", groups, "Their jobs fail in a row. After a rest, one job is tried.", "lanes", "breaker")
+    # Blocked groups have a warning of their own, above.
     for held in longest_held_unpaused, longest_held:
         if held is not None and held.wait > HELD_FOR_LONG and held.reason != "blocked":
             waits = f"The first job of {cut(held.group_id, _LONGEST_NAME)} has waited for"
@@ -78,6 +84,6 @@ def warnings(
         hint = f"The server may evict jobs (maxmemory-policy {server.eviction_policy}). Set it to noeviction."
         add("fail", "Jobs can be lost to eviction.", hint, "settings")
     if dropped:
-        hint = "Failed jobs were dropped before anybody looked at them. Keep more with keep_failed."
+        hint = "Dropped jobs cannot be seen or retried any more. Keep more with keep_failed."
         add("warn", "Retention drops failed jobs.", hint, "failures")
     return sorted(found, key=lambda one: one.level != "fail")

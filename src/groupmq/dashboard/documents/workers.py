@@ -31,7 +31,7 @@ class WorkerRow:
     busy: int
     use: float
     jobs: list[JobRow]
-    """What it runs, as far as it was read."""
+    """The jobs that it runs, as far as they were read."""
     more_jobs: int
     last_seen: datetime
     late: bool
@@ -55,7 +55,7 @@ class WorkersPage:
     turn: TurnRow | None
     """Whose turn it is in an exclusive queue."""
     orphans: list[JobRow]
-    """Running jobs whose worker is not in the list: it died, and their leases run out."""
+    """Running jobs whose worker is not in the list: it died, and the jobs wait for their leases to expire."""
 
 
 async def build(view: View, query: QueueQuery) -> WorkersPage:
@@ -117,4 +117,6 @@ def turn_row(turn: Turn | None) -> TurnRow | None:
     return TurnRow(worker=turn.worker, epoch=turn.epoch, expires_in=turn.expires_in, taken=turn.taken)
 
 
-PAGE = Page("workers", "Workers", QueueQuery, WorkersPage, build, "Who works on the queue, and on what.")
+PAGE = Page(
+    "workers", "Workers", QueueQuery, WorkersPage, build, "The workers of the queue, and the jobs that they run."
+)

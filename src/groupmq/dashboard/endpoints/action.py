@@ -1,4 +1,4 @@
-"""GET of an action answers its plan; POST does it."""
+"""The endpoints of an action: GET returns its plan, POST does it."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ async def _chosen(visit: Visit) -> tuple[Action, View]:
 
 
 def require_token(visit: Visit, fields: dict[str, str]) -> None:
-    """A form must come from one of our pages. JSON, and a bearer token, cannot come from a form of another site."""
+    """Refuse a form without a token of our pages. No form of another site can send JSON or a bearer token."""
     request, services = visit.request, visit.services
     if is_json(request) or not services.auth.is_ambient(request):
         return
@@ -148,9 +148,9 @@ async def answer_plan(
 async def plan_with_problems(
     view: View, action: Action, given: Given, problem: BadField | None, *, strict: bool
 ) -> tuple[Plan, dict[str, str]]:
-    """The plan, and what is wrong with fields by their names. With such a field there is no plan, only its form again.
+    """The plan, and what is wrong with fields, by name. If a field is wrong, the plan has only the form.
 
-    `strict`: a field that is not right is refused.
+    `strict`: raise Refused instead.
     """
     problems = {} if problem is None else {problem.name: problem.problem}
     left = given
@@ -177,7 +177,7 @@ def _not_right(problem: BadField) -> Refused:
 
 
 def _with_problem(field: Field, problem: str | None, given: Given) -> Field:
-    """What was typed stays, with what is wrong with it."""
+    """The field with the text as it was typed, and with the problem."""
     if problem is None:
         return field
     values = {name: getattr(field, name) for name in Field.__dataclass_fields__}
@@ -185,7 +185,7 @@ def _with_problem(field: Field, problem: str | None, given: Given) -> Field:
 
 
 def _hidden(action: Action, plan: Plan, given: Given) -> dict[str, str]:
-    """What the action is about: the fields that its form does not show."""
+    """The given fields that the form does not show, such as the job that the action is about."""
     shown = {field.name for field in plan.fields}
     if plan.hidden:
         return plan.hidden

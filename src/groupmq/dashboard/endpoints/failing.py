@@ -19,7 +19,7 @@ Answer = Callable[[Request], Awaitable[Response]]
 
 
 class Failing:
-    """Answers errors of everything inside, the gate too."""
+    """Answers the errors of the app inside it, including those of the gate."""
 
     def __init__(self, app: ASGIApp, services: Services) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Log in with a token, and out."""
+"""Logging in with a token, and logging out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from groupmq.dashboard.security.sessions import LIFETIME
 from groupmq.dashboard.visit import Heading, Services, Visit
 
 _PAUSE = 0.5
-"""Seconds that a wrong token costs. Tokens are long; this only keeps the log short."""
+"""Seconds until a wrong token is refused. Tokens are too long to be guessed; the pause only slows down a flood."""
 
 
 def login_endpoint(services: Services) -> Endpoint:

@@ -1,4 +1,4 @@
-"""GET of a page: build its document, answer it as HTML or JSON."""
+"""The endpoint of a page: build its document and return it as HTML or JSON."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def page_endpoint(page: Page, services: Services) -> Endpoint:
 
 
 async def build(page: Page, view: View, query: Any, visit: Visit) -> Any:
-    """The document. Tabs that fetch the same part within a second share it."""
+    """Build the document. Tabs that fetch the same part within a second share it."""
     if view.fresh:
         return await page.build(view, query)
 
@@ -45,7 +45,7 @@ async def build(page: Page, view: View, query: Any, visit: Visit) -> Any:
         finally:
             view.shared.spent(view.named, time.monotonic() - began)
 
-    # What a page says can depend on what its reader may do.
+    # A page can depend on what its reader may do, so readers with other permissions do not share it.
     return await view.shared.answers.get((page.name, query, visit.allowed), make)
 
 
@@ -68,7 +68,7 @@ def read_ids(request: Request) -> dict[str, str]:
 
 
 async def view_of(visit: Visit, queue: str | None, *, fresh: bool = True) -> View:
-    """The reader's look at a queue, which is opened for it; or at the server."""
+    """The view of a queue, which is opened for it, or of the server."""
     shared = visit.services.shared
     opened = None
     if queue is not None:

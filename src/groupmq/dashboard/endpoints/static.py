@@ -24,7 +24,7 @@ _TYPES = {
 async def static(request: Request) -> Response:
     name: str = request.path_params["file"]
     parts = PurePosixPath(name).parts
-    # By its name, not by where it leads: some installers make every file a symbolic link.
+    # Checked by name, not by the resolved path: some installers make every file a symbolic link.
     found = STATIC.joinpath(*parts)
     if (
         ".." in parts

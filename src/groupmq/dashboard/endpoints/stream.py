@@ -19,7 +19,7 @@ from groupmq.dashboard.visit import Services, Visit
 def stream_endpoint(services: Services, streams: Streams) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         if streams.full:
-            raise Refused(503, "Too many streams", "Too many pages are open; this one does not update by itself.")
+            raise Refused(503, "Too many streams", "Too many pages are open; this one does not update automatically.")
         visit = Visit(request, services)
         queue = read_ids(request).get("queue")
         if queue is None:
@@ -38,7 +38,7 @@ def stream_endpoint(services: Services, streams: Streams) -> Endpoint:
 
 
 def _until_logged_out(answer: StreamingResponse, visit: Visit) -> StreamingResponse:
-    """A stream ends with its session: what would be sent after a logout is not sent."""
+    """End the stream with its session: nothing is sent after a logout."""
     auth, request, body = visit.services.auth, visit.request, answer.body_iterator
 
     async def allowed() -> AsyncIterator[Any]:

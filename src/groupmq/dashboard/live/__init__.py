@@ -1,1 +1,1 @@
-"""What all readers of one process share: one reader of events per queue, answers that are a moment old, streams."""
+"""Shared by all readers of one process: one reader of events per queue, recent answers, and the streams."""

@@ -1,4 +1,4 @@
-"""One sender, many tabs: each message is encoded once, and a tab that does not keep up learns that it missed some."""
+"""One sender, many tabs: each message is encoded once, and a tab that falls behind is notified that it missed some."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Message:
 
 
 class Subscription:
-    """What one tab has yet to be sent."""
+    """The messages that one tab has yet to be sent."""
 
     def __init__(self, *, events: bool) -> None:
         self.wants_events = events

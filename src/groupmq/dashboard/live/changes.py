@@ -33,7 +33,7 @@ class Changed:
 
 
 def all_changed() -> Changed:
-    """Something may have changed, and it is not known what."""
+    """Every page may have changed: it is not known what happened."""
     return Changed(pages=list(ALL), jobs=[], groups=[], more=True)
 
 
@@ -64,7 +64,7 @@ class Changes:
             self._groups.add(event.group_id)
 
     def see_all(self) -> None:
-        """Something changed, and it is not known what."""
+        """Count every page as changed: it is not known what happened."""
         self._pages |= set(ALL)
         self._more = True
 

@@ -1,7 +1,7 @@
-"""How often tabs are notified that their page may have changed: often while a look is cheap, less often when it is not.
+"""How often tabs are notified that their page may have changed: less often if it costs much to read the page.
 
-Every tab that is notified looks again. With ten thousand groups one look at the lanes keeps the server busy for tens of
-milliseconds; once a second that would be felt by the workers.
+Every notified tab reads its page again. With ten thousand groups, reading the lanes keeps the server busy for tens of
+milliseconds. Once a second, that would slow down the workers.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 
 SHARE = 0.03
-"""Share of the time that may go into looking."""
+"""Share of the time that may be spent on reading pages."""
 LONGEST = 10.0
 
 
 class NotifyRate:
-    """The notifications of one queue. Looks are counted when they are made, not for each tab that shares them."""
+    """The notifications of one queue. The time of a read is counted once, not for each tab that shares it."""
 
     def __init__(self) -> None:
         self._spent = 0.0
@@ -25,7 +25,7 @@ class NotifyRate:
 
     @property
     def is_due(self) -> bool:
-        """Whether enough time has passed since the last notification, compared with the time that the looks took."""
+        """Whether enough time has passed since the last notification, compared with the time that the reads took."""
         return time.monotonic() - self._notified_at >= min(LONGEST, self._spent / SHARE)
 
     def notified(self) -> None:

@@ -1,4 +1,4 @@
-"""The one reader of the page with all queues: the rows of the first page of them, for all tabs together."""
+"""The one reader for the page of all queues: it reads the first page of rows, for all tabs together."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AllQueues:
 
 
 class Overview:
-    """Looks while a tab listens."""
+    """Reads the rows while a tab listens."""
 
     def __init__(self, shared: SharedState) -> None:
         self._shared = shared

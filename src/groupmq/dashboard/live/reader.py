@@ -1,4 +1,4 @@
-"""The one reader of a queue in this process: follows its events and looks at its numbers, for all tabs together."""
+"""The one reader of a queue in this process: it follows the events and reads the numbers, for all tabs together."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ SNAPSHOT_EVERY = 2.0
 CHANGES_EVERY = 1.0
 ROWS_EVERY = 0.25
 MOST_EVENTS = 2000
-"""Events per second that are read while no tab shows them: a busy queue writes a hundred times as many."""
+"""Events per second that are read while no tab shows them: a busy queue writes many times as many."""
 SKIPS = 60
-"""Looks without reading, before the reader reads again to see whether the queue is still that busy."""
+"""Checks without reading events, after which the reader reads again to see whether the queue is still that busy."""
 LINGER = 30.0
-"""Seconds for which the reader goes on when the last tab has gone: tabs reconnect."""
+"""Seconds for which the reader goes on after the last tab has left: tabs reconnect."""
 MOST_ROWS = 200
 """Events in one message; a page shows no more."""
 _AGAIN_AFTER = 2.0
@@ -77,15 +77,15 @@ class Reader:
         return any(not task.done() for task in self._tasks)
 
     async def subscribe(self, last_id: str, *, events: bool) -> tuple[Subscription, bool]:
-        """Listen from now on, and after the event `last_id`. Also says whether events in between were missed."""
+        """Subscribe a tab that has seen the events up to `last_id`. Also returns whether it missed later events."""
         known = bool(_POSITION.fullmatch(last_id))
         await self._ensure_started(last_id if known else None)
         subscription = self._broadcast.add(events=events)
-        self._shared.acted()  # a new tab looks once more, and must not get a page older than its own
+        self._shared.acted()  # a new tab fetches its page again, and must not get an older one
         if self._row is not None:
             subscription.push(Message.of("snapshot", self._row, self._since))
         if not last_id:
-            # For whatever happened between the making of the page and this moment.
+            # Something may have happened since the page was made.
             subscription.push(Message.of("changed", all_changed(), self._since))
             return subscription, False
         events_since, missed = self.recent.since(last_id)
@@ -107,8 +107,8 @@ class Reader:
             if self.running:
                 return
             # With a position nothing is missed from here on, however long it takes until the first event is read. The
-            # position that a tab brings is better than the newest one: no reader ran meanwhile, and the log itself has
-            # what happened. But it must not lie ahead of the log, or all tabs would wait until the log reaches it.
+            # position that a tab brings is better than the newest one: no reader ran meanwhile, but the log
+            # has the events. It must not lie ahead of the log, or all tabs would wait until the log reaches it.
             newest = await self.queue.get_last_event_id()
             self._since = newest if since is None or lies_ahead(since, newest) else since
             self.recent = RecentEvents(self._since)
@@ -151,7 +151,9 @@ class Reader:
             try:
                 await work()
             except Exception:
-                _logger.exception("queue %s: the dashboard's reader goes on", self.queue.name)
+                _logger.exception(
+                    "queue %s: a step of the dashboard's reader failed; the reader goes on", self.queue.name
+                )
             await asyncio.sleep(seconds)
         self._end()
 
@@ -172,7 +174,7 @@ class Reader:
                     continue
                 await self._read()
             except ConfigurationError:
-                self._has_events = False  # then only the numbers show that something happened
+                self._has_events = False  # only the numbers show now that something happened
                 return
             except GroupMQError:
                 self._changes.see_all()
@@ -188,7 +190,7 @@ class Reader:
                     return
 
     async def _skip(self) -> None:
-        """Only look whether something happened: reading all of it would slow down the workers, and no tab shows it."""
+        """Check only whether anything happened: reading it all would slow down the workers, and no tab shows it."""
         for _ in range(SKIPS):
             await asyncio.sleep(CHANGES_EVERY)
             newest = await self.queue.get_last_event_id()
@@ -233,7 +235,7 @@ class Reader:
         return Message.of("events", batch, events[-1].id)
 
     async def _look(self) -> None:
-        """The numbers, for all tabs at once; and whether the server answers at all."""
+        """Read the numbers, for all tabs at once, and notice whether the server answers at all."""
         if not len(self._broadcast):
             return
         try:
@@ -255,7 +257,7 @@ class Reader:
 
 
 def lies_ahead(since: str, newest: str) -> bool:
-    """Whether a position is beyond the newest event of a log, or of another number of logs."""
+    """Whether a position is beyond the newest event of a log, or belongs to another number of logs."""
     ours, theirs = newest.split("~"), since.split("~")
     return len(ours) != len(theirs) or any(log_position(a) > log_position(b) for a, b in zip(theirs, ours, strict=True))
 
@@ -267,7 +269,7 @@ def log_position(event_id: str) -> tuple[int, int]:
 
 
 def unreachable(error: GroupMQError) -> str:
-    """What a reader learns about a server that does not answer: never its address."""
+    """The message for readers about a server that does not answer. It never contains the address."""
     if type(error).__name__ == "QueueNotFound":
         return "This queue does not exist any more."
     return "The server that holds the queues does not answer. The page goes on as soon as it does."

@@ -28,7 +28,7 @@ class RecentEvents:
 
     @property
     def last(self) -> str | None:
-        """The newest event; before the first one, what stood in front of it."""
+        """The id of the newest event; without events, `before`."""
         return self._events[-1].id if self._events else self._before
 
     def since(self, event_id: str) -> tuple[list[Event], bool]:

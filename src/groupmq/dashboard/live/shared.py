@@ -1,4 +1,4 @@
-"""Answers that several readers share: ten tabs that ask for the same within a second cost one look at the server."""
+"""Answers that several readers share: ten tabs that ask for the same answer within a second cost one read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST = 500
 
 
 class SharedAnswers:
-    """Answers by key, each good for a moment. Those who ask while one is being made wait for that one."""
+    """Answers by key, each reused for a short time. A request for an answer that is being made waits for it."""
 
     def __init__(self, good_for: float = 1.0) -> None:
         self._good_for = good_for
@@ -35,7 +35,7 @@ class SharedAnswers:
         return answer
 
     def _keep(self, made: dict[Hashable, tuple[float, Any]], key: Hashable, answer: Any) -> None:
-        """Keep it with the answers of the time when it was begun: if those are forgotten by now, this one is too."""
+        """Keep an answer in the dict that was current when it was begun: `forget` may have replaced that dict since."""
         now = time.monotonic()
         if len(made) >= _MOST:
             for old in [k for k, one in made.items() if now - one[0] >= self._good_for]:
@@ -44,5 +44,5 @@ class SharedAnswers:
             made[key] = (now, answer)
 
     def forget(self) -> None:
-        """Something has changed: the next look is a new one, even if one that began earlier is under way."""
+        """Forget all answers, and those being made: something has changed, and the next request must see it."""
         self._made, self._making = {}, {}

@@ -32,7 +32,7 @@ class SharedState:
         self._server = SharedAnswers(good_for=10.0)
         self._readers: dict[str, Reader] = {}
         self.attempts: dict[str, AllowedAttempts] = {}
-        """By queue, as of the last time that its row was made: how often jobs may run."""
+        """How often jobs may run, by queue, as of the last time that its row was made."""
 
     async def queue_row(self, queue: Queue, *, fresh: bool = False) -> QueueRow:
         """The queue in one row, for the top of a page, the list and the stream."""
@@ -53,7 +53,7 @@ class SharedState:
         return row
 
     async def named_row(self, name: str, *, fresh: bool = False) -> QueueRow | None:
-        """The row of a queue by its name; None if it is gone. One that cannot be read says so in its row."""
+        """The row of a queue by its name; None if it is gone. The row of a queue that cannot be read says why."""
         try:
             return await self.queue_row(await self.catalogue.open(name), fresh=fresh)
         except QueueNotFound:
@@ -66,7 +66,7 @@ class SharedState:
             return unreadable_row(name, error, display_name=display_name, description=description)
 
     async def server_info(self, queue: Queue | None = None) -> ServerInfo | None:
-        """About the server; None where it does not say (managed services forbid INFO)."""
+        """Facts about the server; None if it does not give them (managed services forbid INFO)."""
         if queue is None:
             names = await self.catalogue.names()
             if not names:
@@ -90,13 +90,13 @@ class SharedState:
         return None if reader is None else reader.last_id
 
     def spent(self, queue: str | None, seconds: float) -> None:
-        """A look that tabs made after a notification took this long."""
+        """Count the time that a read after a notification took."""
         reader = self._readers.get(queue or "")
         if reader is not None:
             reader.notify_rate.spent(seconds)
 
     def acted(self) -> None:
-        """Something has changed: answers from before are not used any more."""
+        """Forget the shared answers, because something has changed."""
         self.answers.forget()
 
     async def close(self) -> None:

@@ -14,7 +14,7 @@ _logger = logging.getLogger("groupmq.dashboard")
 
 
 class Access:
-    """Decides. A rule that raises allows nothing."""
+    """Decides what a user may do. A rule that raises allows nothing."""
 
     def __init__(self, permissions: Permissions | None, actions: Iterable[str], *, read_only: bool) -> None:
         self._permissions = permissions

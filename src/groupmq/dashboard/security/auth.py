@@ -1,4 +1,4 @@
-"""Authentication: a token, names with hashed passwords, or a check of the host app's own."""
+"""Authentication: by a token, by names with hashed passwords, or by a check of the host app."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Auth(ABC):
     """A way to know who sends a request."""
 
     secret: bytes
-    """What sessions and tokens are signed with."""
+    """The key that signs sessions and tokens."""
     identity: bytes = b""
-    """What the secret is bound to: with other credentials, nothing that was signed before is accepted."""
+    """The credentials that the secret is bound to: once they change, nothing that was signed before is accepted."""
     challenge: str | None = None
     """The value of WWW-Authenticate."""
     has_login = False
@@ -68,7 +68,7 @@ class Auth(ABC):
 
 
 class LocalOnly(Auth):
-    """No authentication: only this machine is served. A name that another site points here is not our name."""
+    """No authentication: only this machine is served, by its local names. Other sites can point their names at it."""
 
     refusal = "This dashboard has no authentication, so it answers only to this machine by the name localhost."
     hint = "Give create_app(auth=...) or groupmq dashboard --auth to serve others."
@@ -152,7 +152,7 @@ class BasicAuth(Auth):
         return await self._verified(name, password)
 
     async def _verified(self, name: str, password: str) -> str | None:
-        """Each request brings the password, and scrypt is slow on purpose: a password that was right is remembered."""
+        """The name, if the password is right. Every request has it and scrypt is slow, so a right one is remembered."""
         import asyncio
 
         digest = hmac.digest(self.secret, f"{name}:{password}".encode(), "sha256")
@@ -173,7 +173,7 @@ class BasicAuth(Auth):
 
 
 class HostAuth(Auth):
-    """A check of the host app's own."""
+    """A check that the host app provides."""
 
     refusal = "You are not allowed to see this dashboard."
 
@@ -185,7 +185,7 @@ class HostAuth(Auth):
         found: Any = self._check(request)
         if inspect.isawaitable(found):
             found = await found
-        # An empty name comes from a check that looked into an empty session.
+        # A check that reads an empty session may return an empty name.
         return None if found is None or found is False or found == "" else str(found)
 
     def is_ambient(self, request: HTTPConnection) -> bool:
@@ -193,7 +193,7 @@ class HostAuth(Auth):
 
 
 def auth_of(auth: str | Mapping[str, str] | Check | Auth | None, secret: str | None = None) -> Auth:
-    """What `create_app(auth=..., secret=...)` was given."""
+    """The Auth for the arguments `auth` and `secret` of `create_app`."""
     found = _auth_of(auth)
     if secret is not None:
         found.sign_with(secret)

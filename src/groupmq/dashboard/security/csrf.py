@@ -43,7 +43,7 @@ class Csrf:
 def is_foreign(request: HTTPConnection) -> bool:
     """Whether a browser says that another site made this request.
 
-    Sec-Fetch-Site says it as the browser sees it; Origin is compared with Host, which a proxy may have changed.
+    Sec-Fetch-Site is the browser's own judgement; Origin is compared with Host, which a proxy may have changed.
     """
     site = request.headers.get("sec-fetch-site")
     if site is not None:

@@ -1,4 +1,4 @@
-"""What a request brings: form fields or a JSON object, of limited size, as plain text by name."""
+"""Reads the body of a request, a form or a JSON object of limited size, into plain text by name."""
 
 from __future__ import annotations
 

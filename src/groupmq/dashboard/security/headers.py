@@ -21,7 +21,7 @@ HEADERS = {
 
 
 class SecurityHeaders:
-    """Adds them to every answer. Job data in a cache of a proxy would be seen by others, so nothing is stored."""
+    """Adds the headers to every response. Nothing may be cached: others could see job data in the cache of a proxy."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -12,7 +12,7 @@ _COST = {"n": 2**14, "r": 8, "p": 1, "dklen": 32}
 
 
 def hash_password(password: str) -> str:
-    """A hash to be put into `auth={"ada": ...}` or a file for `groupmq dashboard --auth basic:FILE`."""
+    """A hash for `auth={"ada": ...}`, or for a file of `groupmq dashboard --auth basic:FILE`."""
     salt = secrets.token_bytes(16)
     return f"scrypt${_text(salt)}${_text(_scrypt(password, salt))}"
 

@@ -1,4 +1,4 @@
-"""Sessions of those who logged in: a signed cookie each, and a list of those that were ended before their time."""
+"""Sessions of logged-in users: one signed cookie each, and a list of the sessions that were ended early."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MOST_ENDED = 10_000
 class Sessions:
     """Begins, checks and ends sessions. A session that was ended is refused wherever its cookie was copied to.
 
-    The ids of ended sessions are kept in memory until their cookies expire. What memory forgets must not become valid
-    again: sessions from before this process began are refused, and if the list is full, all sessions end. With
+    The ids of ended sessions are kept in memory until their cookies expire. An ended session must not become
+    valid again: sessions from before this process began are refused, and if the list is full, all sessions end. With
     `lasting`, sessions of earlier processes are accepted, even those that were ended there before their time.
     """
 

@@ -21,7 +21,7 @@ class Signer:
         return f"{body}.{self._signature(body)}"
 
     def read(self, signed: str) -> str | None:
-        """The text; None if it was not written here, or its time is over."""
+        """The text; None if it was not written here, or has expired."""
         body, _, signature = signed.rpartition(".")
         if not body or not hmac.compare_digest(signature.encode(), self._signature(body).encode()):
             return None

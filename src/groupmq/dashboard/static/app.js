@@ -9,7 +9,7 @@
 
   // ------------------------------------------------------------------ times
 
-  // Elapsed times and countdowns follow the server's clock, whatever the reader's says.
+  // Elapsed times and countdowns follow the server's clock: the reader's may be wrong.
   let skew = Date.parse(root.dataset.now) - Date.now() || 0;
   const now = () => Date.now() + skew;
   const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
@@ -130,7 +130,7 @@
     if (!button) return;
     const label = $("span", button);
     const before = label.dataset.label || label.textContent;
-    label.dataset.label = before; // until it stands there again; a live update leaves the label alone
+    label.dataset.label = before; // while this is set, a live update leaves the label alone
     try {
       await copy(button.dataset.copy);
       label.textContent = "Copied";
@@ -152,7 +152,7 @@
   let stale = false;
   let lastFetch = 0;
   let paused = false;
-  let acting = false; // an action is under way: its answer says where to go on
+  let acting = false; // an action is under way: its answer decides which page comes next
   const PACE = 1000;
 
   const busyReading = () => {
@@ -178,15 +178,15 @@
     lastFetch = Date.now();
     try {
       const answer = await fetch(here(), { headers: { "X-Fragment": "live", Accept: "text/html" } });
-      if (answer.status === 401 || answer.redirected) location.reload(); // nobody is logged in any more
-      else if (answer.status === 404 && (body.dataset.job || body.dataset.task)) trouble("This is gone: it was removed, or is no longer kept.", "What you see is what it was.");
+      if (answer.status === 401 || answer.redirected) location.reload(); // the session has ended
+      else if (answer.status === 404 && (body.dataset.job || body.dataset.task)) trouble("This is gone: it was removed, or is no longer kept.", "The page shows its last known state.");
       else if (answer.ok) {
         const html = await answer.text();
         if (busyReading() || acting) stale = true;
         else await morph(html);
       }
     } catch {
-      // The stream says when the dashboard is away.
+      // The stream shows when the dashboard cannot be reached.
     } finally {
       fetching = false;
       if (stale && !busyReading()) setTimeout(refresh, PACE);
@@ -195,13 +195,13 @@
 
   const morph = (html) => htmx.swap({ sourceElement: live, target: live, text: html, swap: "innerMorph", transition: false, title: null });
 
-  // What a reader has opened stays open, what a button has just answered stays to be read, and a time
-  // that did not change is not written again.
+  // A live update leaves alone: details that the reader has opened, the label of a button that was just pressed,
+  // and times that did not change.
   htmx.registerExtension("groupmq", {
     htmx_before_morph_attr: (element, { attrName }) =>
       !((attrName === "open" && element.tagName === "DETAILS") || attrName === "data-shown" || (attrName === "title" && element.tagName === "TIME")),
     htmx_before_morph_node: (element, { oldNode, newNode }) => {
-      if (oldNode.dataset?.label) return false; // it says "Copied" for a moment
+      if (oldNode.dataset?.label) return false; // it shows "Copied" for a short time
       if (oldNode.nodeName !== "TIME" || newNode.nodeName !== "TIME") return true;
       oldNode.dateTime = newNode.dateTime;
       oldNode.className = newNode.className;
@@ -209,7 +209,7 @@
       return false;
     },
   });
-  // Chips that did not fit into their lane have wrapped below it, out of sight.
+  // Chips that do not fit into their lane wrap below it, out of sight.
   const countBehind = () => {
     for (const more of $$(".more-behind")) {
       more.hidden = false;
@@ -244,7 +244,7 @@
     if (paused) state = "paused";
     sign.dataset.state = state;
     $(".word", sign).textContent = WORDS[state];
-    sign.title = { live: "Updates come by themselves. Click to pause.", paused: "Updates are paused. Click to go on.", lost: "The dashboard cannot be reached. It is tried again.", gap: "Some changes were missed; the page was loaded anew." }[state] || "";
+    sign.title = { live: "The page updates automatically. Click to pause.", paused: "Updates are paused. Click to resume.", lost: "The dashboard cannot be reached. The page keeps trying.", gap: "Some changes were missed; the page was loaded again." }[state] || "";
   };
   const trouble = (text, hint = "") => {
     const box = $("#trouble");
@@ -290,7 +290,7 @@
   const concerns = (message) => {
     const { job, group, page } = body.dataset;
     const { pages = [], jobs = [], groups = [], more } = message;
-    // Another job of the group moves this one in its line.
+    // Another job of the group can change the position of this one.
     if (page === "job" || page === "group") return more || jobs.includes(job) || groups.includes(group);
     return pages.includes(page);
   };
@@ -312,7 +312,7 @@
       if (message.at) skew = Date.parse(message.at) - Date.now() || skew;
       show(message.missed ? "gap" : "live");
       if (message.missed) setTimeout(() => show("live"), 6000);
-      // The first time the stream begins where the page was made; tasks are not in the event log.
+      // The first stream begins at the event at which the page was made: nothing is missed. Tasks have no events.
       if (greeted || message.missed || "task" in body.dataset) update();
       greeted = true;
     });
@@ -323,19 +323,19 @@
     on("task", (message) => { if (message.id && message.id === body.dataset.task) update(); });
     on("snapshot", (message) => {
       count(message);
-      update(); // the numbers moved, whatever the events said
+      update(); // the numbers changed, with or without events
     });
 
     stream.addEventListener("htmx:sse:after:connection", (event) => {
       if (event.detail.connection.status < 400) trouble("");
     });
     stream.addEventListener("htmx:sse:error", (event) => {
-      if (event.detail.status === 401) return location.reload(); // nobody is logged in any more
+      if (event.detail.status === 401) return location.reload(); // the session has ended
       show("lost");
-      trouble("The dashboard cannot be reached.", "What you see may be old. It is tried again by itself.");
+      trouble("The dashboard cannot be reached.", "This page may be out of date. It keeps trying to connect.");
     });
     stream.addEventListener("htmx:sse:close", (event) => { if (event.detail.reason === "ended") again(); });
-    // The first request failed, or was answered with an error: nothing streams, so try again from here.
+    // The first request failed, or was answered with an error. htmx does not retry it, so try again from here.
     stream.addEventListener("htmx:error", () => {
       if (stream._htmx?.sse) return;
       show("lost");
@@ -347,7 +347,7 @@
       again();
     });
     document.addEventListener("visibilitychange", () => { if (!document.hidden) open(); });
-    // htmx looks at the page once, by a timer, when its extension may not be loaded yet. So it is told here, later.
+    // htmx processes the page once, from a timer, and its extension may not be loaded by then. So connect here, later.
     setTimeout(() => {
       stream.setAttribute("hx-sse:connect", stream.dataset.href);
       htmx.process(stream);
@@ -355,14 +355,14 @@
     });
   }
 
-  // A page that could not be made is asked for again, as it promises.
+  // An error page about the server is requested again, as its text promises.
   const LOOK_EVERY = 5000;
   const lookAgain = async () => {
     try {
       const answer = document.hidden ? null : await fetch(here(), { headers: { Accept: "text/html" } });
       if (answer && answer.status !== 503) return location.replace(location.href);
     } catch {
-      // The dashboard itself is away.
+      // The dashboard itself cannot be reached.
     }
     setTimeout(lookAgain, LOOK_EVERY);
   };
@@ -373,7 +373,7 @@
     if ("tail" in body.dataset) follow();
     else refresh();
   };
-  // Log lines are not in the event log: the page of a running job looks for them.
+  // Log lines are not in the event log: the page of a running job fetches them at intervals.
   const LOGS_EVERY = 3000;
   setInterval(() => { if (actual === "live" && $("[data-running]")) update(); }, LOGS_EVERY);
   const pause = () => {
@@ -382,7 +382,7 @@
     const button = $("#tail-pause");
     if (button) {
       button.setAttribute("aria-pressed", String(paused));
-      $("span", button).textContent = paused ? "Go on" : "Pause";
+      $("span", button).textContent = paused ? "Resume" : "Pause";
     }
     if (paused) return;
     open();
@@ -398,7 +398,7 @@
   const MOST = 500;
   let following = false;
   let missedTurn = false;
-  let upto = null; // how far the log was read, whichever of its events are shown
+  let upto = null; // how far the log was read, even if the filters hide its events
   const note = (part) => {
     const mark = $("li[data-upto]", part);
     if (!mark) return;
@@ -433,7 +433,7 @@
       if (tail.children.length) $("#tail-empty").hidden = true;
       showTimes(tail);
     } catch {
-      // The stream says when the dashboard is away.
+      // The stream shows when the dashboard cannot be reached.
     } finally {
       following = false;
       setTimeout(() => { if (missedTurn) follow(); }, PACE);
@@ -453,7 +453,7 @@
   };
   const failDialog = () => {
     dialog.close();
-    toast("The dashboard cannot be reached. Nothing was changed, as far as is known here.");
+    toast("The dashboard cannot be reached. Nothing was changed, as far as this page knows.");
   };
 
   document.addEventListener("click", async (event) => {
@@ -488,7 +488,7 @@
         ? await fetch(`${form.action}?${fields}`, { headers: { "X-Fragment": "dialog", Accept: "text/html" } })
         : await fetch(form.action, { method: "POST", body: fields, headers: { "HX-Request": "true", "X-Fragment": "dialog", Accept: "text/html" } });
       showDialog(await answer.text());
-      if (showOutcome()) return; // the page is being left
+      if (showOutcome()) return; // the browser leaves this page
       acting = false;
       if (stale) refresh();
     } catch {

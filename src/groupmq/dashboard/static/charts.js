@@ -59,7 +59,7 @@
           const left = x + gap + width > u.bbox.left + u.bbox.width;
           const from = left ? x - width - gap : x + gap;
           if (from <= free) continue;
-          // The line of the next mark must not run through it.
+          // The line of the next mark must not run through the label.
           context.fillStyle = colour("card");
           context.fillRect(from - 1, u.bbox.top, width + 2, 15 * devicePixelRatio);
           context.fillStyle = colour("ink-2");
@@ -151,7 +151,7 @@
     for (const { plot, spec } of charts.values()) apply(plot, spec);
   };
   const apply = (plot, spec) => {
-    // A mark of the span under way lies behind the point at which that span begins.
+    // A mark of the span under way lies after the point at which that span begins.
     const last = spec.at[spec.at.length - 1];
     const [low, high] = zoom || [spec.at[0], Math.max(last, ...spec.marks.map((mark) => mark.at))];
     plot.setScale("x", { min: low, max: high });

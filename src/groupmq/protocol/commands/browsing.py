@@ -36,7 +36,7 @@ class Attempts(NamedTuple):
     stored: StoredState
     history: list[StoredAttempt]
     run: tuple[int, int, str] | None
-    """Of the run under way: started, number, worker."""
+    """Of the run under way: started, number, worker; None = no run is known."""
 
 
 def attempts(job_id: str, now: int | None = None) -> Call[Attempts]:
@@ -61,7 +61,7 @@ def _parse_run(run: list[Any]) -> tuple[int, int, str] | None:
 
 
 PagePosition = tuple[Any, ...]
-"""Of a job in the walk through its state: score and id; of a waiting one the cursor, the group and its member."""
+"""A job in the walk through its state: score and id; for a waiting job the cursor, the group and its member."""
 FIRST_WAITING: PagePosition = ("0", "", b"")
 
 
@@ -74,7 +74,7 @@ class StatePage(NamedTuple):
     """No job that has ended has a later one."""
     ids: list[str]
     positions: list[PagePosition]
-    """Of the jobs: the next page may begin behind any of them."""
+    """The positions of the jobs. The next page may begin behind any of them."""
     following: PagePosition | None
     """Where the next page begins; None = this was the last one."""
 
@@ -158,7 +158,7 @@ class Reasons(NamedTuple):
 
 
 def reasons(limit: int, after: tuple[str, str] | None = None, now: int | None = None) -> Call[Reasons]:
-    """Of failed jobs, the newest first; `after`: score and id of the last one seen."""
+    """Why jobs failed, the newest failure first; `after`: score and id of the last one seen."""
 
     def parse(reply: list[Any]) -> Reasons:
         at, total, found = reply
@@ -168,7 +168,7 @@ def reasons(limit: int, after: tuple[str, str] | None = None, now: int | None = 
 
 
 def _lenient(row: Sequence[Any]) -> list[Any]:
-    # A text that was cut may end in the middle of a letter.
+    # A text that was cut may end in the middle of a character.
     return [value.decode(errors="ignore") if isinstance(value, bytes) else value for value in row]
 
 
@@ -195,9 +195,9 @@ class ScannedGroups(NamedTuple):
 def scan_groups(
     cursor: str = "0", *, first: int | None = None, sizes: bool = False, now: int | None = None
 ) -> Call[ScannedGroups]:
-    """A page of the groups; `first`: instead, so many of those in line, of those that wait and of those that run.
+    """A page of the groups. `first`: instead, that many each of the blocked, parked, ready and running groups.
 
-    `sizes`: count their waiting jobs.
+    `sizes`: count the waiting jobs of each group.
     """
 
     def parse(reply: list[Any]) -> ScannedGroups:
@@ -248,7 +248,7 @@ class GroupLook(NamedTuple):
 
 
 def look_groups(groups: Sequence[str], behind: int = 0, now: int | None = None) -> Call[tuple[int, list[GroupLook]]]:
-    """Groups, a hundred at most; `behind`: waiting jobs of each to name."""
+    """A hundred groups at most, and the time; `behind`: how many waiting jobs of each to name."""
 
     def parse(reply: list[Any]) -> tuple[int, list[GroupLook]]:
         found = [GroupLook._make([*texts_in(row[:-1]), texts(row[-1])]) for row in reply[1]]
@@ -294,7 +294,7 @@ class Runs(NamedTuple):
 
 
 def list_runs(cursor: str, groups: Sequence[str] | None = None, now: int | None = None) -> Call[Runs]:
-    """A page of the leases, from '0' to '0'; `groups`: only those of these groups."""
+    """A page of the leases: the first cursor is '0', and '0' again is the end; `groups`: only those of these groups."""
 
     def parse(reply: list[Any]) -> Runs:
         return Runs(text(reply[0]), reply[1], [ListedRun(*texts_in(row)) for row in reply[2]])

@@ -1,4 +1,4 @@
-"""Calls about jobs: adding, looking, changing."""
+"""Calls that add, read and change jobs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class StoredJob(NamedTuple):
 
 
 def add(drafts: Sequence[Draft], now: int | None = None, *, whole: bool = False) -> Call[Added]:
-    """Add jobs. `whole`: if one of them finds its group full, none is added; else only that one is not."""
+    """Add jobs. `whole`: if one of them finds its group full, none is added; otherwise only that one is left out."""
     given: list[bytes] = []
     preamble, sizes = None, [len(d.body) for d in drafts]
     for d in drafts:
@@ -54,7 +54,7 @@ def add(drafts: Sequence[Draft], now: int | None = None, *, whole: bool = False)
             given.append(record.pack_order(d.order_ms))
         given.append(d.body)
     if len(drafts) == 1 and len(drafts[0].data) > record.LARGE:
-        # The server stores the data as it comes. It is not to be cut out of anything: that takes a millisecond.
+        # The server stores the data as it comes. Cutting it out of a longer text would take a millisecond.
         given[-1], data = record.divided(drafts[0].body)
         preamble, sizes, given = b"".join(given), [len(given[-1])], [data]
 
@@ -100,7 +100,7 @@ def _extra(d: Draft) -> list[Any] | bool:
 
 
 def get(ids: Sequence[str], now: int | None = None) -> Call[list[StoredJob | None]]:
-    """The first of these jobs, as many as have room in one reply."""
+    """Read the first of these jobs, as many as fit into one reply."""
     return Call("get", arguments(ids=list(ids), now=now), lambda reply: [_parse_view(raw) for raw in reply])
 
 
@@ -110,7 +110,7 @@ def _parse_view(raw: list[Any] | None) -> StoredJob | None:
     state, stored_record, stored, result, score, fence, started, worker, hold, progress, log, expires, blocks = raw[:13]
     return StoredJob(
         state.decode(),
-        b"".join((stored_record, *raw[13:])),  # data of a large job stands beside its record
+        b"".join((stored_record, *raw[13:])),  # the data of a large job is stored beside its record
         state_of(stored),
         result,
         float(score),
@@ -126,15 +126,16 @@ def _parse_view(raw: list[Any] | None) -> StoredJob | None:
 
 
 LEFT, DONE, UNSETTLED = 0, 1, 2
-"""What a call did to a job: nothing, what was asked, or nothing yet: the job is prefetched, its worker has been asked.
+"""The effect of a call on a job: none, the requested one, or none yet.
 
-An unsettled call is made again until the worker has given the job back or said that it has begun.
+UNSETTLED: the job may not have begun and its worker has been asked, or the call may not read so many bytes. The call is
+made again until the worker has given the job back or confirmed that it has begun.
 """
 
 
 class Change(NamedTuple):
     state: str
-    """The job was found in it; '' = there is none."""
+    """The state in which the job was found; '' = there is no such job."""
     status: int
     """LEFT, DONE or UNSETTLED."""
 
@@ -158,14 +159,14 @@ def retry(job_id: str, now: int | None = None) -> Call[Change]:
 
 
 def retry_all(ids: Sequence[str], stamps: Sequence[str] | None = None, now: int | None = None) -> Call[list[int]]:
-    """LEFT, DONE or UNSETTLED for each. `stamps`: of the failures that are meant; another one is left alone."""
+    """LEFT, DONE or UNSETTLED for each. `stamps`: those of the failures meant; a later failure is left alone."""
     return Call("redrive", arguments(ids=list(ids), stamps=stamps, now=now), lambda reply: reply[1::2])
 
 
 class Failed(NamedTuple):
     change: Change
     group_id: str
-    """The group that the job blocks now, if other jobs of it are with workers; empty if none has to come back."""
+    """The group that the job blocks now, if workers hold other jobs of it, which must be recalled; else empty."""
 
 
 def fail(job_id: str, reason: str, keep: dict[str, int], now: int | None = None) -> Call[Failed]:
@@ -213,12 +214,12 @@ def _parse_recalled(reply: list[Any]) -> Recalled:
 
 
 def recall(ids: Sequence[str], now: int | None = None) -> Call[Recalled]:
-    """Ask workers for jobs that may not have begun; those that are back, or have begun, are settled."""
+    """Ask workers for jobs that may not have begun. Jobs that were given back, or have begun, are settled."""
     return Call("recall", arguments(ids=list(ids), now=now), _parse_recalled)
 
 
 def recall_page(cursor: str, group_id: str | None = None, now: int | None = None) -> Call[Recalled]:
-    """The same for a page of all leases, from '0' to '0'; `group_id`: only those of one group."""
+    """The same for a page of all leases: the first cursor is '0', and '0' again is the end."""
     return Call("recall", arguments(cursor=cursor, group=group_id, now=now), _parse_recalled)
 
 
@@ -229,11 +230,11 @@ class Cancelled(NamedTuple):
     found: list[tuple[str, str]]
     """Job and the state it was found in, '' = there is none, FOUND_UNSETTLED = it may not have begun."""
     left: int
-    """Of a group: how many wait still."""
+    """How many jobs of the group still wait."""
 
     @property
     def live(self) -> set[str]:
-        """Those that had not ended yet."""
+        """The jobs that had not ended when the call found them."""
         return {job_id for job_id, state in self.found if state in ("waiting", "delayed", "active")}
 
 
@@ -243,7 +244,7 @@ def _parse_cancelled(reply: list[Any]) -> Cancelled:
 
 
 def log_lines(raw: bytes) -> list[LogLine]:
-    """A job's log, as stored."""
+    """Read the log of a job as it is stored."""
     return [LogLine(datetime.fromtimestamp(at / 1000, UTC), line) for at, line in decode(raw)]
 
 
@@ -258,6 +259,6 @@ def cancel_group(group_id: str, limit: int, now: int | None = None) -> Call[Canc
 def report_progress(
     job_id: str, fence: int, progress: str | None = None, line: str | None = None, now: int | None = None
 ) -> Call[bool]:
-    """Store the progress of a run, a line of its log, or both; False if the lease is another's."""
+    """Store the progress of a run, a line of its log, or both; False if the run no longer has the lease."""
     entries = [[job_id, fence, progress or False, False if line is None else line]]
     return Call("report_progress", arguments(entries=entries, now=now), lambda reply: reply == [1])

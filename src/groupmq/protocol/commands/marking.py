@@ -6,7 +6,7 @@ from groupmq.protocol.call import Call, arguments, text
 
 
 def put_mark(label: str, at: int | None, now: int | None = None) -> Call[int]:
-    """When the mark is: at `at` (epoch ms), or at the server's time."""
+    """Put a mark at `at` (epoch ms), or at the server's time. Returns its time."""
     return Call("mark", arguments(label=label, at=at, now=now), int)
 
 

@@ -12,10 +12,10 @@ import msgspec
 from groupmq.protocol.call import Call, arguments, decode
 
 LARGEST_BUCKET = 24
-"""Times are counted below 1, 2, 4 ... ms, up to this power of two and above it."""
+"""Times are counted below 1, 2, 4 ... ms. The bucket of this power of two also has all longer ones."""
 BUCKETS = LARGEST_BUCKET + 1
 DROPPED = 2 * BUCKETS
-"""Where `spread` has the failed jobs that retention dropped; waits are from 0, runs from BUCKETS."""
+"""The index in `spread` of failed jobs that retention dropped. Waits begin at 0, runs at BUCKETS."""
 
 
 class Counters(NamedTuple):
@@ -36,12 +36,12 @@ class Stats(NamedTuple):
     workers: dict[str, bytes]
     failures: list[list[Any]]
     wait: list[int]
-    """ms in all, then how many were below 1, 2, 4 ... ms, see `lua/lib/minutes.lua`."""
+    """The sum in ms, then how many were below 1, 2, 4 ... ms, see `lua/lib/minutes.lua`."""
     run: list[int]
     ready: int
     """Groups that may start a job."""
     parked: int
-    """Groups whose head has to wait: for a back-off, a window, a rate."""
+    """Groups whose head has to wait: for a back-off, a window or a rate limit."""
     overrides: int
     """Groups with settings of their own."""
     blocked: int = 0
@@ -51,11 +51,11 @@ class Stats(NamedTuple):
     opened: int = 0
     """Groups whose breaker is open."""
     opened_since: int = 0
-    """Since when the first of these is, in ms; 0 if none is."""
+    """Since when the first of these is open, in ms; 0 if none is."""
 
 
 def numbers(raw: bytes | None, count: int) -> list[int]:
-    """What `lua/lib/minutes.lua` stores: so many numbers of six bytes. Any other value counts as 0."""
+    """Read `count` numbers of six bytes, as `lua/lib/minutes.lua` stores them. Any other value counts as zeros."""
     if raw is None or len(raw) != 6 * count:
         return [0] * count
     return [int.from_bytes(raw[i : i + 6], "big") for i in range(0, len(raw), 6)]
@@ -88,13 +88,13 @@ class Startable(NamedTuple):
 
 
 class HeldHead(NamedTuple):
-    """The group that cannot start its head, whose head has waited longest; `lua/waits.lua`."""
+    """Of the groups that cannot start their head, the one whose head has waited longest; `lua/waits.lua`."""
 
     waited_ms: int
     group_id: str
     reason: str
     job_id: str
-    """That holds the group; empty if no single job does."""
+    """The job that holds the group; empty if no single job does."""
     attempt: int
     since: int
     until: int
@@ -105,8 +105,8 @@ class HeldHead(NamedTuple):
 
 
 Offsets = tuple[str, str, str, str, str]
-"""Where to go on in the line, the running jobs, the parked groups, the settings of groups and the blocked groups;
-'' = done there."""
+"""Where to continue in the line, the running jobs, the parked groups, the settings of groups and the blocked groups;
+'' = all of these were read."""
 FIRST_PAGE: Offsets = ("-inf", "0", "0", "0", "0")
 
 
@@ -145,7 +145,7 @@ def texts_in(row: list[Any]) -> list[Any]:
 
 
 def count_paused(cursor: str) -> Call[tuple[str, int]]:
-    """Where to go on, '0' = nowhere, and how many paused groups there are in this page."""
+    """Where to continue, '0' = this was the end, and how many paused groups this page has."""
     return Call("count_paused", arguments(cursor=cursor), lambda reply: (reply[0].decode(), reply[1]))
 
 
@@ -203,7 +203,7 @@ class _Measured(NamedTuple):
     minute: Minute = _NOTHING
 
     def times(self, first: int, ms: int) -> list[int]:
-        """Of the minute: ms in all, then how many were below 1, 2, 4 ... ms."""
+        """The times of the minute: the sum in ms, then how many were below 1, 2, 4 ... ms."""
         return [ms, *(self.minute.spread.get(first + i, 0) for i in range(BUCKETS))]
 
 
@@ -229,7 +229,7 @@ def _sum(one: Minute, other: Minute) -> Minute:
 
 
 def series(minutes: int, last: int | None = None, now: int | None = None) -> Call[tuple[int, list[Minute]]]:
-    """The number of the last minute, by default this one, and what happened up to it, oldest first."""
+    """The number of the last minute, by default the current one, and the minutes up to it, oldest first."""
 
     def parse(reply: list[Any]) -> tuple[int, list[Minute]]:
         at, values, raw_measured = reply

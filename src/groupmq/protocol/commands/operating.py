@@ -11,13 +11,13 @@ from groupmq.protocol.call import PARTITIONED, SCHEMA, Call, arguments, text, te
 from groupmq.protocol.requesters import Request
 
 NEW = "0"
-"""The revision of a partition that was made, and not confirmed by its queue."""
+"""The revision of a partition that was made and is not yet confirmed by its queue."""
 
 
 def open_queue(options: QueueOptions, was: StoredQueue | None = None) -> Call[StoredQueue]:
-    """Make the queue if it does not exist; what is stored of it now.
+    """Make the queue if it does not exist, and return its stored entry.
 
-    `was`: replace its settings, if they are still these. If not, what is stored instead is returned.
+    `was`: replace its settings if they are still these. Otherwise nothing changes.
     """
     args = arguments(
         schema=PARTITIONED if (options.partitions or 1) > 1 else SCHEMA,
@@ -31,9 +31,9 @@ def open_queue(options: QueueOptions, was: StoredQueue | None = None) -> Call[St
 
 
 def open_partition(name: str, queue: StoredQueue, was: StoredQueue | None = None) -> Call[StoredQueue]:
-    """Make a partition of a queue, with its settings, if it does not exist; what is stored of the partition now.
+    """Make a partition of a queue, with its settings, if it does not exist, and return its stored entry.
 
-    A new one has a revision that no call is made by, until its maker has asked the queue whether it still has this
+    A new one has a revision that no call carries, until its maker has asked the queue whether it still has this
     partition. `was`: replace settings and revision of a partition that exists, if its revision is still that one.
     """
     options = changed(QueueSettings.of(queue), name, {})
@@ -50,7 +50,7 @@ def open_partition(name: str, queue: StoredQueue, was: StoredQueue | None = None
 
 
 def look_at_queue() -> Call[StoredQueue]:
-    """What is stored of the queue as a whole; no format if it does not exist."""
+    """Read the stored entry of the queue as a whole; its schema is None if the queue does not exist."""
     return Call("look_settings", arguments(), stored_queue)
 
 
@@ -60,7 +60,7 @@ def read_settings(key: str) -> tuple[str, ...]:
 
 
 def stored_queue(reply: list[bytes | None]) -> StoredQueue:
-    """From the fields of `read_settings`."""
+    """The entry in a reply to `read_settings`."""
     schema, config, handling, revision = reply
     return StoredQueue(
         None if schema is None else schema.decode(),
@@ -71,9 +71,10 @@ def stored_queue(reply: list[bytes | None]) -> StoredQueue:
 
 
 def absorb(numbers: Sequence[bytes], name: str, queue: StoredQueue, moving: str | None = None) -> Call[int]:
-    """Make a partition of what was copied from others. `numbers`: of these. `queue`: format and settings that it gets.
+    """Make a partition from keys that were copied from others.
 
-    `moving`: of the queue itself, how far its repartitioning has come.
+    `numbers`: those of the others. `queue`: the settings that the partition gets. `moving`: only if the keys are those
+    of the queue itself: how far its repartitioning has come.
     """
     options = changed(QueueSettings.of(queue), name, {})
     fields = ["schema", SCHEMA, "config", queue.config]
@@ -89,7 +90,7 @@ def absorb(numbers: Sequence[bytes], name: str, queue: StoredQueue, moving: str 
 
 
 def strike(ids: Sequence[str], entries: Sequence[str]) -> Call[int]:
-    """Remove those entries of ids given by users that have not changed; returns how many."""
+    """Delete those entries of `elsewhere` that have not changed since they were read; returns how many."""
     return Call("strike", arguments(ids=list(ids), entries=list(entries)), int)
 
 
@@ -101,7 +102,7 @@ def switch(
     rate: Sequence[int] | None = None,
     now: int | None = None,
 ) -> Call[bool]:
-    """`rate`: starts and milliseconds; empty = the queue's own."""
+    """Set what operators control; None = unchanged. `rate`: starts and milliseconds; empty = the queue's own."""
     args = arguments(paused=paused, group=group_id, limit=limit, rate=rate, now=now)
     return Call("switch", args, lambda reply: reply == 1)
 
@@ -168,10 +169,10 @@ def repair(structure: str, cursor: str, group_id: str | None = None, now: int | 
 def repair_delayed_counts(
     counts: Mapping[str, int], prints: Mapping[str, str] | None = None, now: int | None = None
 ) -> Call[Mended]:
-    """How many delayed jobs each group has, as counted by the caller.
+    """Compare `counts`, the delayed jobs of each group as the caller has counted them, with the stored counts.
 
-    Without `prints`, `groups` of the answer are those that say something else, each followed by a print of its value.
-    With these prints, groups whose value is still the same are mended.
+    Without `prints`, `groups` of the answer are those that disagree, each followed by a fingerprint of its value. With
+    these as `prints`, groups whose value is still the same are mended.
     """
     args = arguments(
         structure="delayed counts",
@@ -193,7 +194,7 @@ def look_turn(now: int | None = None) -> Call[list[Any]]:
 
 
 def log(since: str, count: int) -> Call[list[Any]]:
-    """Entries of the log of events, as `events.read` takes them; `(` before the id = after it."""
+    """Entries of the log of events, as `events.read` takes them; `(` before the id excludes that entry."""
     return Call("log", arguments(since=since, count=count), list)
 
 

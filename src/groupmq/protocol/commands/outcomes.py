@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 # The kinds. The return value of a completed job travels in the blob.
 COMPLETE, RETRY, FAIL, RELEASE, RATE_LIMITED, BEGIN, ABANDON, ENDED, SNOOZE = 0, 1, 2, 3, 4, 5, 6, 7, 8
 Outcome = tuple[Any, ...]
+"""Kind, id, fence, and the values that the kind needs."""
 _KIND = itemgetter(0)
-"""Kind, id, fence, and what the kind needs."""
 
 
 def completed(job_id: str, fence: int, result: bytes | None) -> Outcome:
@@ -18,7 +18,7 @@ def completed(job_id: str, fence: int, result: bytes | None) -> Outcome:
 
 
 def retried(job_id: str, fence: int, delay_ms: int, yields: bool, reason: str, stack: str, error: str = "") -> Outcome:
-    """`error`: class of what the handler raised, with its path."""
+    """`error`: class of the error that the handler raised, with its path."""
     return RETRY, job_id, fence, delay_ms, yields, reason, stack, error
 
 
@@ -51,7 +51,7 @@ def abandoned(job_id: str, fence: int, reason: str, stack: str, error: str = "")
 
 
 def ended(job_id: str, fence: int) -> Outcome:
-    """The handler of a run that was abandoned, or whose job an operator has ended, is done."""
+    """The handler has ended: that of an abandoned run, or of a job that an operator has ended."""
     return ENDED, job_id, fence
 
 
@@ -62,7 +62,7 @@ class Sorted(NamedTuple):
     others: list[Outcome]
     blob: bytes
     order: list[int]
-    """Where each stood before, if they were mixed; the completed ones are counted first."""
+    """The index that each had before, completed ones first; empty if the order is unchanged."""
     size: int
 
     def statuses(self, refused: list[int]) -> list[int]:

@@ -39,7 +39,7 @@ def repeats_page(cursor: str, limit: int = 100, now: int | None = None) -> Call[
 
 
 def whole_repeat(repeat_id: str, now: int | None = None) -> Call[bytes]:
-    """The definition of one repeat with the data of its jobs, also if that is stored beside it; empty if it is gone."""
+    """The definition of one repeat with the data of its jobs, even if that is stored beside it; empty if it is gone."""
 
     def parse(reply: list[Any]) -> bytes:
         found = _parse_repeats(reply).found.get(repeat_id, b"")
@@ -56,7 +56,7 @@ def define(
     tick_ms: int | None = None,
     now: int | None = None,
 ) -> Call[bool]:
-    """Store a definition, if the stored one is still `expected`; perhaps with an occurrence at once."""
+    """Store a definition if the stored one is still `expected`. `tick_ms`: also add this occurrence now."""
     seen, preamble, blob = sha1(expected, usedforsecurity=False).hexdigest() if expected else "", None, body
     if len(body) > record.LARGE and len(record.data_of(body)) > record.LARGE:
         before, blob = record.divided(body)
@@ -66,7 +66,7 @@ def define(
 
 
 def undefine(repeat_id: str, expected: bytes, now: int | None = None) -> Call[bool]:
-    """Remove a definition, if the stored one is still `expected`."""
+    """Remove a definition if the stored one is still `expected`."""
     return Call("undefine", arguments(id=repeat_id, now=now), lambda reply: reply == 1, expected)
 
 
@@ -76,5 +76,5 @@ class Ticked(NamedTuple):
 
 
 def tick(ticks: Sequence[Sequence[Any]], now: int | None = None) -> Call[Ticked]:
-    """Per repeat: id, expected tick, next tick (0 = none), ticks to add."""
+    """Run ticks of repeats. Per repeat: id, expected tick, next tick (0 = none), ticks to add."""
     return Call("tick", arguments(ticks=[list(one) for one in ticks], now=now), lambda reply: Ticked(*reply))

@@ -9,7 +9,7 @@ from groupmq.protocol.call import Call, arguments
 
 
 class SurveyedGroup(NamedTuple):
-    """A group; an empty id is that of the jobs without one. -1 = it has no head, or the head need not wait."""
+    """A group; the jobs without a group have an empty id. -1 = it has no head, or the head need not wait."""
 
     id: str
     state: str
@@ -36,7 +36,7 @@ class SurveyedFailure(NamedTuple):
     final: bool
     worker: str
     state: str
-    """Of the job, now; empty if it is gone."""
+    """The state the job is in now; empty if it is gone."""
 
 
 class Survey(NamedTuple):
@@ -69,5 +69,5 @@ def survey(
 
 
 def _read(row: Sequence[Any]) -> list[Any]:
-    # A text that was cut may end in the middle of a letter.
+    # A text that was cut may end in the middle of a character.
     return [value.decode(errors="ignore") if isinstance(value, bytes) else value for value in row]

@@ -13,7 +13,7 @@ from groupmq.protocol.commands.outcomes import Outcome, sort_outcomes
 
 
 class Taken(NamedTuple):
-    """A job this worker now holds a lease of."""
+    """A job that this worker now has a lease for."""
 
     id: str
     fence: int
@@ -51,13 +51,13 @@ class Advanced(NamedTuple):
     expired: list[Expired]
     jobs: list[Taken]
     tick_ms: int = -1
-    """Until the next tick of a repeating job; -1 = there is none."""
+    """ms until the next tick of a repeating job; -1 = there is none."""
     epoch: int = 0
     """Of this worker's turn in an exclusive queue; 0 = it has none."""
     rows: Sequence[int] = ()
     """How many of the jobs run one after the other, row by row; empty = each alone. A reserve comes last."""
     wanted: int = 0
-    """Another worker is idle: give back what was reserved under fences up to this one; 0 = none is."""
+    """Another worker is idle: give back the reserve under fences up to this one; 0 = no worker is idle."""
     again: bool = False
     """This worker may have received these jobs before: the request was sent again, or an add has granted the job."""
 
@@ -66,30 +66,30 @@ class Granted(NamedTuple):
     """A job that an add has granted to an idle worker."""
 
     now: int
-    """When, by the server's clock, in ms."""
+    """When it was granted, by the server's clock, in ms."""
     lease_ms: int
     job: Taken
 
 
 class Beat(NamedTuple):
     lost: list[str]
-    """Jobs whose lease is another's by now."""
+    """Jobs whose lease this worker no longer has."""
     tick_ms: int
-    """Until the next tick of a repeating job; -1 = there is none."""
+    """ms until the next tick of a repeating job; -1 = there is none."""
     cancelled: list[int]
-    """Fences of the runs that are to be stopped."""
+    """Fences of runs to stop."""
     ended: list[int]
-    """Fences of the runs whose job an operator has ended: to be stopped too, their outcome does not matter."""
+    """Fences of runs whose job an operator has ended. They are stopped too; their outcome does not count."""
     recalled: list[int]
-    """Fences of jobs that are to be given back unless they have begun."""
+    """Fences of jobs to give back unless they have begun."""
     accepted: list[int]
     """1 or 0 for each outcome."""
     wanted: int = 0
     """As in `Advanced`."""
     void: int = 0
-    """If the beat refused grants: those up to this fence that come later must not start; 0 = it did not."""
+    """If the beat refused grants: a grant up to this fence that arrives later must not start; else 0."""
     taken_back: bool = False
-    """The call that the beat named as unseen was carried out: its jobs are not this worker's any more."""
+    """The call that the beat named as unseen was carried out: its jobs no longer belong to this worker."""
 
 
 class Due(NamedTuple):
@@ -99,9 +99,9 @@ class Due(NamedTuple):
     expired: list[Expired]
     wait_ms: int
     overdue: int = 0
-    """Jobs that were looked at because their ttl has ended."""
+    """Jobs that were checked because their ttl has ended."""
     more_expired: int = 0
-    """1: there may be more that has expired than one call deletes."""
+    """1: there may be more expired entries than one call deletes."""
 
 
 def advance(
@@ -127,15 +127,15 @@ def advance(
 
     With `together_ms` they start at once, as a batch; a group waits that long until it has `row` jobs.
 
-    Where that makes fewer than `fill` jobs, a reserve comes as well: jobs of other groups, or without one, to be
-    started when there is a slot for them.
+    If these are fewer than `fill` jobs, a reserve is taken as well: jobs of other groups, or without a group, to start
+    when a slot is free.
 
-    `confirms`: the worker confirms when it begins a job; otherwise a job has begun once it was taken.
+    `confirms`: the worker confirms when it begins a job; otherwise a job has begun as soon as it is taken.
 
     `offers`: if no more jobs can start, the next `add` may grant its job to this worker at once (`read_grant`); False =
     not any more. `received`: the fence of the last job that it has received that way, 0 = none.
 
-    `batch` and `epoch` are of an exclusive queue: jobs per turn, and the turn the worker believes to have.
+    `batch` and `epoch` are for an exclusive queue: jobs per turn, and the turn that the worker believes it has.
     """
     sent = sort_outcomes(outcomes)
     args = arguments(
@@ -195,7 +195,7 @@ def _parse_taken(
     records: list[bytes],
     beside: Sequence[Any] = (),
 ) -> list[Taken]:
-    """Fences follow each other, from the first; an id that is None is of a job whose lease stands no more.
+    """Fences are consecutive, beginning with `first`. The id is None for a job whose lease no longer stands.
 
     `beside`: data of large jobs, which their records do not have: position, data, position ...
     """
@@ -221,7 +221,7 @@ def _parse_expired(flat: list[Any]) -> list[Expired]:
 
 
 def _names(flat: list[Any], at: int) -> tuple[str, str | None]:
-    """Id and group of the job that begins there."""
+    """Id and group of the job whose values begin at `at`."""
     return flat[at].decode(), flat[at + 1].decode() or None
 
 
@@ -247,11 +247,11 @@ def beat(
     refuses: int | None = None,
     unseen: tuple[str, int] | None = None,
 ) -> Call[Beat]:
-    """A heartbeat. It carries outcomes for a worker whose event loop cannot; they need `keep`, as in a Policy.
+    """A heartbeat. It carries outcomes for a worker whose event loop is blocked; these need `keep`, as in a Policy.
 
     `refuses`: the loop is blocked, and the last grant that it has received has this fence; a later one goes back.
-    `unseen`: the same, and it has not seen the answer to this request of this requester; the jobs of that answer go
-    back. This also needs `keep`.
+    `unseen`: the loop is blocked, and has not seen the answer to this request of this requester; the jobs of that
+    answer go back. This also needs `keep`.
     """
     sent = sort_outcomes(outcomes)
     args = arguments(
@@ -287,7 +287,7 @@ def requester_names(worker: str, count: int = REQUESTERS) -> list[str]:
 def leave(
     workers: Sequence[str], requesters: Sequence[str], received: int | None = None, now: int | None = None
 ) -> Call[int]:
-    """Forget these workers. `received`: as in `advance`, if it is the worker itself that leaves."""
+    """Forget these workers. `received`: as in `advance`, if the worker itself makes the call."""
     return Call("leave", arguments(workers=list(workers), requesters=list(requesters), received=received, now=now), int)
 
 

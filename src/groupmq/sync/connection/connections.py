@@ -22,7 +22,7 @@ _MOST_REDIRECTIONS = 3
 
 
 class BlockingConnection(ConnectionRuntime):
-    """The connection of one queue object, wherever that is used: each event loop and process has its own links."""
+    """The connection of one queue object, wherever it is used: each event loop and process has its own links."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class BlockingConnection(ConnectionRuntime):
         return self._sleep(seconds)
 
     def close(self) -> None:
-        """Close the connections of this event loop. Those of other event loops are closed when these end."""
+        """Close the connections of this event loop. Those of other event loops are closed when those loops end."""
         self.session.closed = True
         if self._borrows:
             return

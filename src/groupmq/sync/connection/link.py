@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/connection/link.py by `make sync`; do not edit.
-"""A link to one server: commands are sent over it, and again where a node of a cluster names another one."""
+"""A link to one server: commands are sent over it, and sent again if a node of a cluster names another node."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Link(Transport):
         return self._execute_again(parts, wait)
 
     def _execute_again(self, parts: tuple[Any, ...], wait: Confirmation) -> Any:
-        """A node of a cluster has named the owner of the queue's slot: ask that one, and no other."""
+        """Send a command to the node that another one has named as the owner of the queue's slot, and to no other."""
         self._drop_stale(failover=False)
         with self._limiter:
             try:
@@ -63,7 +63,7 @@ class Link(Transport):
             return self._send_asking(parts)
 
     def primary_moved(self, *, failover: bool) -> None:
-        """Calls under way are dropped after a failover only: else the server answers them, with a refusal."""
+        """Drop calls under way, but only after a failover: otherwise the server answers them, with a refusal."""
         if failover:  # else the next call drops what is idle
             self._drop_soon()
 

@@ -35,6 +35,6 @@ class MailConnection(BlockingConnection):
         self._links.here().interrupt()
 
     def primary_moved(self, *, failover: bool) -> None:
-        """A wait for mail of the old primary would never end."""
+        """End a wait for mail at the old primary, where no mail arrives any more."""
         if self._blocks:
             self._links.here()._drop_soon()

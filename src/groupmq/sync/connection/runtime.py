@@ -1,4 +1,4 @@
-"""What a connection needs of the threads that it is used in."""
+"""The part of a connection that depends on the threads in which it is used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ConnectionRuntime(FunctionClient):
         endpoint.require(asynchronous=False)
 
     def _claim(self, client: Any) -> None:
-        """A blocking client of the user's serves all threads, and connects anew in a forked process."""
+        """Do nothing: a blocking client of the user's serves all threads, and reconnects in a forked process."""
 
     def _finder_of(self, endpoint: Endpoint) -> BlockingFinder | None:
         return endpoint.blocking_finder

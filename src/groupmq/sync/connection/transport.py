@@ -1,4 +1,4 @@
-"""How the commands of a line reach the server: by sockets that block, of any number of threads."""
+"""How the commands of a link reach the server: through sockets that block, for any number of threads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Transport:
         self._closings = 0
 
     def _bound(self, calls: int) -> contextlib.AbstractContextManager[None]:
-        # There are as many calls under way as threads; a call never waits for that of another thread.
+        # No bound: each thread has one call under way at most, and does not wait for the call of another thread.
         return contextlib.nullcontext()
 
     def _send(self, parts: tuple[Any, ...], wait: Confirmation) -> Any:
@@ -42,7 +42,7 @@ class Transport:
             if closings != self._closings:
                 raise ClosedHere from error
             if moves != self._address.moves and not is_refusal(error):
-                # Another thread has dropped the connection, and the client library stumbles over its remains.
+                # Another thread has dropped the connection, and the client library fails on the closed one in some way.
                 raise ConnectionLost(f"the primary of {self._where} has moved") from error
             raise
 

@@ -13,7 +13,7 @@ from groupmq.client.connection.faults import first_and_last, is_reply
 
 
 class WaitingCalls:
-    """The idle connections of one line. Safe in threads."""
+    """The idle connections of one link. Safe in threads."""
 
     def __init__(self, pool: Any, address: Address) -> None:
         """`pool`: the client library's, which makes the connections."""
@@ -22,7 +22,7 @@ class WaitingCalls:
         self._idle: deque[tuple[Any, int]] = deque()
 
     def execute(self, *commands: tuple[Any, ...]) -> tuple[Any, Any]:
-        """Send a command and those that wait for it to be durable; the first and the last reply."""
+        """Send a command and those that wait for it to be durable, and return the first and the last reply."""
         moves = self._address.moves
         connection = self._connection(moves)
         replies: list[Any] = []
@@ -42,7 +42,7 @@ class WaitingCalls:
         return first_and_last(replies)
 
     def _connection(self, moves: int) -> Any:
-        """One that leads to the primary as it is known after so many moves: the last that was used, else a new one."""
+        """A connection made after the primary moved for the `moves`-th time: the one used last, else a new one."""
         while True:
             try:
                 connection, made_at = self._idle.pop()

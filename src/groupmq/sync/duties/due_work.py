@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/duties/due_work.py by `make sync`; do not edit.
-"""What time makes due: delayed jobs join their groups, groups wake, expired leases are taken back, old ttls end."""
+"""What time makes due: delayed jobs join their groups, groups wake, leases expire, and jobs past their ttl fail."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from groupmq.sync.queue.caller import Caller
 
 
 class DueWork:
-    """Does what is due now, in as many bounded calls as it takes. Every call of a worker about jobs does that too."""
+    """Does what is due now, in as many bounded calls as it takes. The calls by which a worker takes jobs do so too."""
 
     task = "look for stalled jobs"
 

@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/duties/duty.py by `make sync`; do not edit.
-"""The shape that every duty has: `run_once`, which says what was done and when there is more to do."""
+"""The shape that every duty has: `run_once`, which reports what was done and when there is more to do."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Duty(Protocol):
     task: str
 
     def run_once(self) -> DutyReport | None:
-        """None: there was nothing to do, and the server was not called."""
+        """Run the duty. Returns None if there was nothing to do and the server was not called."""
 
 
 def seconds_until(wait_ms: int) -> float | None:
-    """The next due time that a reply of the server names, as `DutyReport.next_in`.
+    """The seconds until the next due time that a reply of the server names, for `DutyReport.next_in`; None without one.
 
-    0 means that something is due which this duty has left to another one, or could not do: it must not look again at
-    once.
+    A `wait_ms` of 0 means that something is due which this duty has left to another one, or could not do. It gives None
+    too, or the duty would run again at once.
     """
     return wait_ms / 1000 if wait_ms > 0 else None

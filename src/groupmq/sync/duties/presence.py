@@ -10,7 +10,8 @@ from groupmq.sync.queue.caller import Caller
 
 
 class PresenceCleanup:
-    """Deregisters workers that have been silent for a minute, with the last replies that the server keeps for them."""
+    """Deregisters workers that have been silent for longer than a minute (`gone_workers`), and deletes the last replies
+    that the server keeps for them."""
 
     task = "clean up after dead workers"
 

@@ -131,7 +131,7 @@ class PartitionedMethods(PartitionedInspection):
             return super().obliterate()
         self._each(lambda part: part.pause())
         self._each(lambda part: QueueMethods.obliterate(part))
-        # Last: as long as the queue itself is there, a second call can remove what an interrupted one has left.
+        # The queue itself goes last: while it exists, a second call can remove what an interrupted one has left.
         while self._connection.call(commands.obliterate()) > 0:
             pass
         registry.strike_own(self._connection)
@@ -155,10 +155,10 @@ class PartitionedMethods(PartitionedInspection):
     def _spread_settings(self, wanted: QueueArguments, *, changed: bool) -> bool:
         if not self._learn():
             return changed
-        # The queue itself is written first, and its settings hold. A partition that is not reached keeps older
-        # settings, never newer ones; every process that uses it replaces them.
+        # The queue itself is written first, and its settings count. A partition that is not reached keeps older
+        # settings, never newer ones, and every process that uses it replaces them.
         self._each(lambda part: part._connection.reopen())
-        # Also if nothing has changed now: an earlier call may have ended before it came to the repair.
+        # Even if nothing has changed now: an earlier call may have been interrupted before its repair.
         return changed or any(name in SHARED for name in wanted)
 
     def repartition(self, to: int, *, progress: Callable[[int], object] | None = None) -> int:
@@ -166,7 +166,7 @@ class PartitionedMethods(PartitionedInspection):
 
         This works in bounded steps. Meanwhile no process can use the queue. If a run was killed, the same call
         continues it. Order, attempts, delays, results and repeats are kept; counters, charts and events start empty.
-        Other processes that use the queue have to be restarted. `progress` is called with how many entries were copied.
+        Other processes that use the queue have to be restarted. `progress` is called with the number of entries copied.
         """
         whole(to, "partitions", 1, MOST_PARTITIONS)
         run = Repartition(self._connection, lambda: self._connections_of(to), to, progress)
@@ -187,8 +187,8 @@ class PartitionedMethods(PartitionedInspection):
             begun = before, to, "copy"
         elif begun[1] != to:
             raise ConfigurationError(
-                f"queue {self.name!r} is being repartitioned from {begun[0]} to {begun[1]}; end that first, with "
-                f"{begun[1]} again"
+                f"queue {self.name!r} is being repartitioned from {begun[0]} to {begun[1]}; finish that first: "
+                f"repartition it to {begun[1]} again"
             )
         jobs = run.finish(begun[0], begun[2])
         for part in self._parts or ():
@@ -199,7 +199,7 @@ class PartitionedMethods(PartitionedInspection):
         self.repair()  # the jobs without a group were spread over the partitions: put them in order again
         report = self.repair()
         if not report.clean:
-            raise GroupMQError(f"queue {self.name!r} was moved, but its structures do not agree: {report.mended}")
+            raise GroupMQError(f"queue {self.name!r} was repartitioned, but a repair finds damage: {report.mended}")
         return jobs
 
     def _connections_of(self, partitions: int) -> list[BlockingConnection]:

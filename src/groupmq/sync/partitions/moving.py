@@ -1,10 +1,10 @@
 # Generated from src/groupmq/client/partitions/moving.py by `make sync`; do not edit.
 """Changing the number of partitions of a queue: everything is copied to new hash tags, compared, and switched over.
 
-While it lasts, the queue and all its partitions have a format that no function accepts, so nothing changes under the
-copy and no process can add. Until the switch, which is one command, the old partitions count. If a run is killed before
-the switch, the next run starts the copy again; if it is killed after the switch, the next run goes on removing the old
-partitions.
+Meanwhile the queue and all its partitions have a format that no function accepts, so nothing changes during the copy,
+and no process can add jobs. Until the switch, which is one command, the old partitions count. If a run is killed before
+the switch, the next run starts the copy again. If it is killed after the switch, the next run continues to remove the
+old partitions.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from groupmq.sync.partitions.whereabouts import entry_of
 
 PAGE = 200
 PAGES = {"bodies": 1, "results": 10}
-"""Entries of structures whose values may have a megabyte each."""
+"""Entries per page, for structures whose values may have a megabyte each."""
 ABANDONED = 15.0
 """Seconds of silence after which a run counts as dead, and another may go on with its work."""
 Pairs = list[tuple[bytes, bytes]]
 
 
 class Repartition:
-    """One run. `progress` is called with how many entries were copied so far."""
+    """One run. `progress` is called with the number of entries copied so far."""
 
     def __init__(
         self,
@@ -95,14 +95,14 @@ class Repartition:
     # Safety
 
     def _claim(self) -> None:
-        """Only one run at a time: two would remove what the other has copied."""
+        """Claim the work for this run. Of two runs at a time, each would remove what the other has copied."""
         raw = self._run("HGET", self._whole.meta, "mover", on=self._whole.meta)
         if raw is not None:
             token, at = decoded(raw).split()
             silent = time.time() - float(at)
             if token != self._token and silent < ABANDONED:
                 raise GroupMQError(
-                    f"another run changes the partitions of queue {self._name!r}, or died {silent:.0f} s ago; "
+                    f"another run is repartitioning queue {self._name!r}, or died {silent:.0f} s ago; "
                     f"try again in {ABANDONED - silent:.0f} s"
                 )
         self._sign()
@@ -112,7 +112,7 @@ class Repartition:
         self._alive = time.monotonic()
 
     def _keep_claim(self) -> None:
-        """Before each step: another run may have taken over while this process was stopped."""
+        """Renew the claim before a step. Raises if another run has taken over while this process was stopped."""
         if time.monotonic() - self._alive < 1:
             return
         raw = self._run("HGET", self._whole.meta, "mover", on=self._whole.meta)
@@ -121,7 +121,7 @@ class Repartition:
         self._sign()
 
     def _fence(self, sources: Sequence[Keys]) -> None:
-        """From now on no function accepts a partition. What was added before that is copied."""
+        """Close the partitions to all functions. Jobs that were added before that are copied."""
         for one in sources:
             if self._run("EXISTS", one.meta, on=one.meta):
                 self._run("HSET", one.meta, "schema", commands.MOVING, on=one.meta)
@@ -130,8 +130,8 @@ class Repartition:
                 if self._run("ZCARD", one.fixed(structure), on=one.meta):
                     self._undo(sources)
                     raise ConfigurationError(
-                        f"queue {self._name!r} has jobs that run; wait until none does (the queue stays paused), "
-                        "then repartition it"
+                        f"queue {self._name!r} has running jobs; wait until it has none (it stays paused), then "
+                        "repartition it"
                     )
 
     def _undo(self, sources: Sequence[Keys]) -> None:
@@ -145,7 +145,7 @@ class Repartition:
     # Reading
 
     def _page(self, key: str, cursor: str, *, is_sorted: bool) -> tuple[str, Pairs]:
-        """Some fields and values of a hash, or members and scores of a sorted set."""
+        """The next cursor, and a page of a hash (fields and values) or of a sorted set (members and scores)."""
         self._keep_claim()
         command = "ZSCAN" if is_sorted else "HSCAN"
         reply = self._run(command, key, cursor, "COUNT", PAGES.get(key.rpartition(":")[2], PAGE), on=key)
@@ -175,7 +175,7 @@ class Repartition:
         self._make_loose_groups(targets)
 
     def _deduped(self, one: Keys) -> dict[bytes, int]:
-        """Jobs without a group that stand for a key, and the place of the key."""
+        """The jobs without a group that have a dedupe key, each with the place of the key."""
         cursor, found = "", dict[bytes, int]()
         while cursor != "0":
             cursor, pairs = self._page(one.fixed("dedupe"), cursor or "0", is_sorted=False)
@@ -244,7 +244,7 @@ class Repartition:
             self._run("HSET", key, *(part for pair in pairs for part in pair), on=key)
 
     def _enter(self, targets: Sequence[Keys], pairs: Pairs, places: Sequence[Sequence[int]]) -> None:
-        """Write entries for jobs whose ids do not say where they are."""
+        """Write entries for jobs whose ids do not carry the place."""
         now_ms, by_home = int(time.time() * 1000), dict[int, list[Any]]()
         for (job_id, _), (at,) in zip(pairs, places, strict=True):
             if moving.needs_entry(job_id, at, self._to):
@@ -254,7 +254,7 @@ class Repartition:
             self._run("HSET", targets[home].elsewhere, *flat, on=targets[home].elsewhere)
 
     def _copy_group(self, one: Keys, targets: Sequence[Keys], group_id: str, deduped: dict[bytes, int]) -> None:
-        """The waiting jobs of a group, whose order is in their names."""
+        """Copy the waiting jobs of a group. Their order is in their member names, which begin with the sort key."""
         key, cursor = one.group(group_id), ""
         while cursor != "0":
             cursor, pairs = self._page(key, cursor or "0", is_sorted=True)
@@ -291,13 +291,13 @@ class Repartition:
     # Comparing and switching
 
     def _compare(self, sources: Sequence[Keys], targets: Sequence[Keys]) -> None:
-        """Everything of the old partitions is in the new ones, and nothing else."""
+        """Raise unless the new partitions have everything that the old ones have, and nothing else."""
         before, after = self._digests(sources), self._digests(targets)
         wrong = [name for name in before if before[name] != after[name]]
         if wrong:
             raise GroupMQError(
-                f"queue {self._name!r}: the copy differs in {', '.join(wrong)}; nothing was switched over, the old "
-                "partitions are as they were; run it again"
+                f"queue {self._name!r}: the copy differs in {', '.join(wrong)}. Nothing was switched over, and the old "
+                "partitions are unchanged; repartition it again"
             )
 
     def _digests(self, partitions: Sequence[Keys]) -> dict[str, Digest]:
@@ -334,7 +334,7 @@ class Repartition:
             raw = self._run("HGET", one.meta, "numbers", on=one.meta)
             if raw is not None:
                 numbers.append(raw)
-        # Settings are those of the queue: a partition may not have got the last change.
+        # The settings are those of the queue itself: a partition may not have received the last change.
         key = self._whole.meta
         stored = moving.settings_for(commands.stored_queue(self._run(*commands.read_settings(key), on=key)), self._to)
         done = f"{before} {self._to} clean"
@@ -353,7 +353,7 @@ class Repartition:
     # Removing
 
     def _wipe(self, doomed: Sequence[Keys], listed: Sequence[Keys]) -> None:
-        """Remove all keys of these partitions but the queue's settings. Groups are those of `listed`, and their own."""
+        """Remove all keys of the `doomed` partitions, except the queue's settings. Both arguments name their groups."""
         groups, rated = set[str](), set[str]()
         for one in {*listed, *doomed}:
             groups.update(self._groups(one))

@@ -49,11 +49,11 @@ class Routing(Directory):
         raise NotImplementedError
 
     def _each(self, call: Callable[[Queue], T]) -> list[T]:
-        """The answer of each partition, in their order. One that fails is raised when all have ended."""
+        """The answers of all partitions, in their order. If a call fails, its error is raised when all have ended."""
         raise NotImplementedError
 
     def _learn(self) -> tuple[Queue, ...]:
-        """The partitions. The first call of a process opens the queue for that; others do nothing."""
+        """The partitions. The first call opens the queue to find out how many there are; later ones send nothing."""
         if self._parts is None:
             self._open_once()
             n = self.options.partitions or 1
@@ -62,7 +62,7 @@ class Routing(Directory):
         return self._parts
 
     def _logs(self) -> tuple[Queue, ...]:
-        """The queues whose logs have the events: the partitions, or this one. Raises if there are no events."""
+        """The queues whose logs have the events: the partitions, or this one. Raises if the queue has no events."""
         parts = self._learn()
         if not self._connection.session.opened:
             self._open_once()  # whether there are events is stored with the queue
@@ -76,7 +76,7 @@ class Routing(Directory):
         return parts[place % len(parts)]
 
     def _find(self, ids: Sequence[str]) -> list[Queue]:
-        """The partition of each job: one call for all ids of a partition that users gave, none for others."""
+        """The partition of each job, with one call to each home of ids that users gave, and no call for other ids."""
         found = [self._at(home_of(job_id)) for job_id in ids]
         by_home: dict[int, list[int]] = {}
         for i, job_id in enumerate(ids):
@@ -114,7 +114,7 @@ class Routing(Directory):
         return jobs
 
     def _home_of(self, job_id: str) -> Queue:
-        """The partition of one job; its home if it is nowhere."""
+        """The partition of one job; its home if the job does not exist."""
         (part,) = self._find([job_id])
         home = self._at(home_of(job_id))
         if part is not home:
@@ -125,7 +125,7 @@ class Routing(Directory):
 
 
 def by_id(method: M) -> M:
-    """The same method, of the partition in which the job is."""
+    """The same method, called on the partition of the job."""
 
     @wraps(method)
     def routed(self: Routing, job_id: str, *args: Any, **kwargs: Any) -> Any:
@@ -138,7 +138,7 @@ def by_id(method: M) -> M:
 
 
 def by_group(method: M) -> M:
-    """The same method, of the partition in which the group is."""
+    """The same method, called on the partition of the group."""
 
     @wraps(method)
     def routed(self: Routing, group_id: str, *args: Any, **kwargs: Any) -> Any:
@@ -151,7 +151,7 @@ def by_group(method: M) -> M:
 
 
 def informed(method: M) -> M:
-    """The same method, once it is known how many partitions there are."""
+    """The same method, called once it is known how many partitions there are."""
 
     @wraps(method)
     def learned(self: Routing, *args: Any, **kwargs: Any) -> Any:

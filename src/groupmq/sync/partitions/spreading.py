@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/partitions/spreading.py by `make sync`; do not edit.
-"""Adding to a queue with partitions: where each job goes, and the ids that say so."""
+"""Adding to a queue with partitions: where each job goes, and the ids that carry its place."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def place_for(draft: Draft) -> int:
 
 
 def placed(draft: Draft, place: int) -> Draft:
-    """The draft with an id that says where it is, unless a user gave the id."""
+    """The draft with an id that carries its place, unless a user gave the id."""
     return draft if draft.nonce is not None else draft._replace(id=carrying(draft.id, place))
 
 
@@ -62,8 +62,8 @@ class Spreading(Routing):
         for d, place in zip(drafts, places, strict=True):
             if d.nonce is not None and carried(d.id) not in (None, place):
                 raise ConfigurationError(
-                    f"job_id: {d.id!r} has the form of ids that groupmq makes, and says that its job is in another "
-                    "partition; give another id"
+                    f"job_id: {d.id!r} has the form of ids that groupmq makes, and its place is in another partition; "
+                    "give another id"
                 )
         began = time.time()
         jobs = self._existing_elsewhere(drafts, places)
@@ -81,7 +81,7 @@ class Spreading(Routing):
         return [jobs[i] for i in range(len(drafts))]
 
     def _enter_again(self, added: Sequence[int], drafts: Sequence[Draft], places: Sequence[int]) -> None:
-        """Write the entries of jobs that were added just now: what was written before may have been swept away."""
+        """Write the entries of jobs just added once more: the first ones may have been swept away during the add."""
         for i in added:
             if drafts[i].nonce is not None:
                 home = self._at(home_of(drafts[i].id))
@@ -94,7 +94,7 @@ class Spreading(Routing):
         Returns the jobs with such an id that exist in a third partition.
 
         Such a job makes the new one a duplicate. Two adds of one id to groups of different partitions at the same time
-        may both see none, and both add: within a group, or among jobs without one, an id is unique always.
+        may both find none, and both add. Within a group, and among jobs without one, an id is always unique.
         """
         by_home: dict[int, list[int]] = {}
         for i, d in enumerate(drafts):
@@ -118,7 +118,7 @@ class Spreading(Routing):
         found = {i: job for (i, _, _), job in zip(elsewhere, jobs, strict=True) if job is not None}
         for job in found.values():
             job.duplicate = True
-        # Written even if the entry is right: an old one would be swept away if its job is gone at this moment.
+        # Written even if the entry is right: an old one would be swept away if it has no job when the sweep reads it.
         away = {
             job_id: place
             for (i, job_id, place), entry in zip(given, entered, strict=True)

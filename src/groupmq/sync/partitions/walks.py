@@ -21,7 +21,7 @@ def key_of(position: commands.PagePosition) -> tuple[float, bytes]:
 
 
 class OneByOne:
-    """Jobs that wait have no order across groups: one partition after the other."""
+    """Goes through waiting jobs, one partition after the other: they have no order across groups."""
 
     def __init__(self, walks: Sequence[Walk], at: int, count: Callable[[], JobCounts]) -> None:
         """`at`: the partition to begin with. `count`: counts the jobs of the whole queue."""
@@ -55,7 +55,7 @@ class OneByOne:
 
 
 def inner_cursor(cursor: str | None, n: int) -> tuple[int, str | None]:
-    """Partition and cursor in it, of a cursor of `OneByOne`."""
+    """The partition that a cursor of `OneByOne` has come to, and the cursor in that partition."""
     if cursor is None:
         return 0, None
     at, inner = unpacked(cursor, "part", int, str)
@@ -65,15 +65,15 @@ def inner_cursor(cursor: str | None, n: int) -> tuple[int, str | None]:
 
 
 def after_of(cursor: str | None, state: str) -> commands.PagePosition | None:
-    """The position behind which a cursor of `Merged` goes on: it is that of a walk through one partition."""
+    """The position after which a cursor of `Merged` continues. The cursor has the form of one of a single partition."""
     return None if cursor is None else tuple(unpacked(cursor, state, str, str))
 
 
 class Merged:
-    """Jobs that have an order (when they ended, when they are due): always the first of all partitions.
+    """Goes through jobs that have an order (by their end or due time): the next one is the first of all partitions.
 
     The position of a job is its score and id, which mean the same in each partition, so one position is enough for all
-    of them. A partition that does not have it goes on at its score, and leaves out what was shown already.
+    of them. A partition without that job continues at its score, and leaves out the jobs that were shown already.
     """
 
     def __init__(self, walks: Sequence[Walk], state: str, *, newest: bool, after: commands.PagePosition | None) -> None:
@@ -104,7 +104,7 @@ class Merged:
         return iter(page)
 
     def _fill(self, size: int) -> None:
-        """Read on where nothing is left, so that the first of each partition is known."""
+        """Read on in each partition of which no job is left, so that the next job of each is known."""
         for waiting, walk in zip(self._waiting, self._walks, strict=True):
             while not waiting and not walk.ended:
                 entries = walk.next_page(size)
@@ -129,7 +129,7 @@ class Merged:
         return pick(found, key=lambda at: key_of(self._waiting[at][0][1]))
 
     def stop_at(self, position: commands.PagePosition, *, last: bool) -> None:
-        """For the cursor: what was read behind this job is not read again by this object."""
+        """Set the cursor to this job. This object itself does not return the jobs after it again."""
         if not last:
             self._after, self.ended = position, False
 

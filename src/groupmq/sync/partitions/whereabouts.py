@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/partitions/whereabouts.py by `make sync`; do not edit.
-"""Where a job is if its id does not say so: the id was given by a user, and the group is in another partition.
+"""Where a job is if its id does not carry its place: a user gave the id, and the group is in another partition.
 
 The partition that the id hashes to, its home, has an entry that names the place of the group. It is written before the
 job: a crash between the two leaves an entry without a job, which finds nothing and is swept away by the clean-up duty
@@ -17,14 +17,15 @@ from groupmq.protocol import commands
 from groupmq.sync.connection.connections import BlockingConnection
 
 YOUNG_MS = 600_000
-"""An entry as young as this may belong to an add that is under way: longer than any call is tried."""
+"""An entry as young as this may belong to an add under way. No call is tried for that long."""
 SLOW_ADD = 60.0
 """Seconds. An add that took longer writes its entries again: they may have been swept while its process was
 suspended."""
 PAGE = 100
 PAGES, WORTHWHILE = 5, 25
-"""Pages of each partition that a sweep reads at least, and entries to be swept in a page for which it reads on. Entries
-of live jobs are read in vain: with millions of them, reading all each minute would cost more than the jobs do."""
+"""The least number of pages of each partition that a sweep reads, and the number of entries swept from a page for which
+it reads on. Entries of live jobs are read in vain: with millions of them, reading all each minute would cost more than
+the jobs do."""
 _ENTRY = re.compile(r"([0-9]{1,8}) ([0-9]{1,16})")
 
 
@@ -33,7 +34,7 @@ def entry_of(place: int, now_ms: int) -> str:
 
 
 def place_in(entry: str) -> int | None:
-    """The place that an entry names; None if it is none of ours."""
+    """The place that an entry names; None if it is not an entry of ours."""
     found = _ENTRY.fullmatch(entry)
     return None if found is None else int(found[1])
 
@@ -72,5 +73,5 @@ class Whereabouts:
         return decoded(reply[0]), {job_id: entry for job_id, entry in found.items() if is_old(entry, now_ms)}
 
     def strike(self, entries: Mapping[str, str]) -> int:
-        """Remove those of these entries that were not written again meanwhile, and return how many."""
+        """Remove the entries that were not written again meanwhile, and return how many."""
         return self._connection.call(commands.strike(list(entries), list(entries.values()))) if entries else 0

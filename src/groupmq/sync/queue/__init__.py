@@ -1,1 +1,1 @@
-"""The blocking queue. Generated from `client/queue/` but for `runtime.py`."""
+"""The blocking queue. Generated from `client/queue/`, except for `runtime.py`."""

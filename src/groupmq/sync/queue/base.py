@@ -63,7 +63,7 @@ class QueueBase:
         self._set_up_client()
 
     def _set_up_client(self) -> None:
-        """Make what only this client has."""
+        """Make the parts that only this client has."""
         raise NotImplementedError
 
     def _require_events(self) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LIVE = ("waiting", "delayed", "active")
 BLOCKS = "failed, blocking its group"
 NO_PROGRESS: Any = object()
-"""Stands for "no progress": any JSON is a progress, even null."""
+"""Stands for "no progress", because any JSON value is a progress, even null."""
 
 
 def remove(queue: QueueMethods, job_id: str, *, states: Sequence[str] | None = None) -> bool:

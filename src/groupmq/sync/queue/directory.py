@@ -17,7 +17,7 @@ from groupmq.sync import libraries, registry, server
 from groupmq.sync.connection.connections import BlockingConnection
 from groupmq.sync.queue.methods import QueueMethods
 
-# In the class below `list` is a method.
+# In the class below `list` is a method, so annotations there cannot use it as a type.
 QueueInfos = list[QueueInfo]
 Findings = list[Finding]
 Names = list[str]
@@ -107,7 +107,7 @@ class Directory(QueueMethods):
 
     @classmethod
     def check_server(cls, redis: Any = None) -> Findings:
-        """Whether a server is fit for queues: what `check` says about the server, without a queue."""
+        """Test whether a server is fit for queues: the findings of `check` about the server, without a queue."""
         connection = BlockingConnection(Endpoint.of(redis), QueueOptions("-"))
         try:
             return server.examine(connection)

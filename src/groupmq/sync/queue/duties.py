@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/queue/duties.py by `make sync`; do not edit.
-"""The duties of a queue, each run once: a bounded, idempotent operation that says what it did.
+"""The duties of a queue, each run once: a bounded, idempotent operation that reports what it did.
 
 Workers run the same duties in the background (`worker/maintenance.py`); `groupmq scheduler` and `groupmq recovery` run
 nothing else. Any number of copies is safe.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def run_duty_once(queue: QueueMethods, duty: DutyName) -> DutyReport:
-    """Run one duty of the workers now. The report says what it did, and when there is more to do.
+    """Run one duty of the workers now. The report states what it did, and when there is more to do.
 
     `scheduler`: repeats, delayed jobs, groups whose wait is over. `recovery`: leases that ran out, jobs past their
     ttl. `cleanup`: retention by age, workers that stopped without deregistering. Any number of copies is safe.
@@ -38,7 +38,7 @@ def run_duty_once(queue: QueueMethods, duty: DutyName) -> DutyReport:
 
 
 def run_scheduler_once(queue: QueueMethods) -> int:
-    """Do everything that is due now: repeats, delayed jobs, back-offs, expired leases. Returns how much it was."""
+    """Do everything that is due now: repeats, delayed jobs, back-offs, expired leases. Returns how many there were."""
     return _run(queue, queue._scheduler, _due_work(queue)).done
 
 
@@ -65,7 +65,7 @@ def _due_work(queue: QueueMethods, *, promote: bool = True, unpark: bool = True,
 
 
 def _run(queue: QueueMethods, *duties: Duty) -> DutyReport:
-    """Run these one after the other; what they did, together."""
+    """Run duties one after the other, and return their reports as one."""
     reports = [duty.run_once() for duty in duties]
     report = merging.duty([one for one in reports if one is not None])
     queue._log_ended_by_time(report.stalled, report.expired)

@@ -28,7 +28,7 @@ SORTS = ("held", "oldest", "deepest", "busiest", "name")
 GroupState = Literal["idle", "ready", "busy", "parked", "paused", "blocked", "breaker"]
 GROUP_STATES = ("idle", "ready", "busy", "parked", "paused", "blocked", "breaker")
 INDEXES: dict[str | None, Index] = {"blocked": "blocked", "breaker": "opened"}
-"""States whose groups have an index, sorted by since when."""
+"""States whose groups have an index, sorted by the time since which each group is in it."""
 MOST_LISTED = 1_000
 """Groups of such an index that are looked at. Each of them is in trouble, so there are hardly ever more."""
 MOST_GROUP_PAGES = 25
@@ -36,20 +36,20 @@ MOST_GROUP_PAGES = 25
 MOST_RUN_PAGES = 6
 """Calls that look for running jobs: about 3,000 leases."""
 FIRST = 200
-"""How many groups of each kind are looked at if there are too many to look at all."""
+"""How many groups of each kind are looked at if there are too many to look at all of them."""
 MOST_DELAYED = 2_000
 """Delayed jobs that are looked at for one page of a group."""
 _SEEN = re.compile(r"[0-9]{0,9}")
-"""Running jobs that earlier pages of a group have shown."""
+"""The number of running jobs that earlier pages of a group have shown."""
 SPARE_READS = 10
-"""Calls that jobs with much data may take beyond what others take."""
+"""Further calls for jobs with so much data that a call returns fewer of them."""
 
 
 class Lanes(NamedTuple):
     """A page of groups before it is put together with those of other partitions."""
 
     lanes: list[tuple[tuple[Any, ...], Lane[Job]]]
-    """Each with its key in the order that was asked for."""
+    """Each with its key in the requested order."""
     total: int
     scanned: int
     matched: int
@@ -90,7 +90,7 @@ def get_group(queue: QueueMethods, group_id: str) -> GroupInfo:
 
 
 def _runs(queue: QueueMethods, groups: Sequence[str], expected: int) -> tuple[list[ListedRun], bool]:
-    """The runs of these groups, the one that began first in front; and whether all were looked at."""
+    """The runs of these groups in the order in which they began, prefetched jobs last; and whether these are all."""
     found: dict[str, ListedRun] = {}
     cursor, complete = "0", expected == 0
     for _ in range(0 if complete else MOST_RUN_PAGES):
@@ -139,8 +139,8 @@ def get_groups(
     """Groups as lanes: the jobs that run, what holds the group, and the first `behind` jobs that wait.
 
     `state`: only groups in this state; "breaker": only groups whose breaker is open, whatever their state. With
-    "blocked" and "breaker", groups that are paused or have no live job are listed too, and sort="held" lists the
-    group first that has been blocked, or whose breaker has been open, longest.
+    "blocked" and "breaker", groups that are paused or have no live job are listed too, and sort="held" begins with the
+    group that has been blocked, or whose breaker has been open, longest.
     `sort`: held (longest held first), oldest (longest waiting head first), deepest (most waiting jobs), busiest
     (most running jobs), name. `match`: part of the group id, in upper or lower case. However many groups there
     are, at most some 10,000 are looked through; `complete` says whether these are all.
@@ -150,7 +150,7 @@ def get_groups(
 
 
 def lanes(queue: QueueMethods, sort: str, match: str | None, state: str | None, limit: int, behind: int) -> Lanes:
-    """The first groups, each with what decides its position among them."""
+    """The first groups, each with the key that decides its position among them."""
     one_of(sort, "sort", *SORTS)
     whole(limit, "limit", 0, 1_000)
     whole(behind, "behind", 0, 100)
@@ -249,8 +249,8 @@ def _read(queue: QueueMethods, ids: Sequence[str]) -> tuple[dict[str, Job], bool
 def get_group_jobs(queue: QueueMethods, group_id: str, limit: int = 50, cursor: str | None = None) -> JobPage[Job]:
     """The jobs of a group: running ones, then waiting ones in the order in which they will start, then delayed.
 
-    Delayed jobs are not stored by group: where there are thousands of them, a page may come out short and have a
-    cursor to go on.
+    Delayed jobs are not stored by group: where there are thousands of them, a page may come out short and still have a
+    cursor.
     """
     whole(limit, "limit", 1, 10_000)
     _, (look,) = queue._call(commands.look_groups([text(group_id, "group_id")]))

@@ -24,9 +24,9 @@ STEP = 50
 
 
 class MatchingJobs:
-    """The jobs of a state that match as it begins, finished ones the oldest first; counts them, and what was done.
+    """Finds the jobs of a state that match when it begins, finished ones oldest first. Counts them, and those changed.
 
-    A job that ends after the beginning is not among them: one that was retried and fails again is not met twice.
+    A job that ends later is not among them, so a job that was retried and fails again is not found twice.
     """
 
     def __init__(self, queue: QueueMethods, wanted: JobFilter, state: str, limit: int | None, *, dry_run: bool) -> None:
@@ -47,7 +47,7 @@ class MatchingJobs:
         self._groups: set[str] = set()
 
     def next_step(self, size: int) -> list[tuple[Job, str]]:
-        """At most `size` jobs, failed ones each with the stamp of the failure; none at the end."""
+        """The next jobs, at most `size`, each with the stamp of its end if it has ended; empty when all were found."""
         size = min(size, self._left)
         while size and not self._found and not self._walk.ended:
             self._look()
@@ -59,12 +59,12 @@ class MatchingJobs:
         return step
 
     def report(self, kind: type[R]) -> R:
-        """How far it is."""
+        """The report so far."""
         found = len(self._groups), list(self._sample)
         return kind(self._matched, self.done, self.skipped, self._scanned, self._dry_run, *found)
 
     def _look(self) -> None:
-        """One more page."""
+        """Read one more page."""
         walk = self._walk
         if self._wanted.job_id is not None:
             entries = [(self._wanted.job_id, ("", ""))]
@@ -87,12 +87,12 @@ class MatchingJobs:
 
 
 class StepRate:
-    """At most `rate` jobs per second."""
+    """Limits an operation to `rate` jobs per second."""
 
     def __init__(self, rate: float | None) -> None:
         self._rate = None if rate is None else number(rate, "rate", 0.001, 1_000_000)
         self._due = 0.0
-        # Several steps a second, so that a rate of hundreds does not come in bursts either.
+        # Several steps a second, so that not even a rate of hundreds comes in bursts.
         self.step = STEP if self._rate is None else max(1, min(STEP, int(self._rate / 5)))
 
     def wait(self) -> float:

@@ -26,8 +26,8 @@ def get_metrics(queue: QueueMethods, minutes: int = 60, *, step: int = 1, look: 
     """Counters, how long jobs waited and ran, and the last `minutes` (two weeks are kept).
 
     `step` minutes are summed up to one entry of `series`: two weeks by the hour are 336 of them. `look`: how many
-    calls may look for the longest waits, each at a hundred running jobs and held groups; with few they may miss
-    the longest of a large queue. With partitions: as many in each of them.
+    calls may look for the longest waits, each at a hundred running jobs and a hundred held groups; few calls may miss
+    the longest wait of a large queue. With partitions: as many calls in each of them.
     """
     whole(minutes, "minutes", 0, MOST_MINUTES)
     whole(step, "step", 1, MOST_MINUTES)
@@ -56,7 +56,7 @@ def get_metrics(queue: QueueMethods, minutes: int = 60, *, step: int = 1, look: 
 
 
 def _series(queue: QueueMethods, minutes: int, step: int) -> tuple[int, list[commands.Minute]]:
-    """The last minutes, a page at a time: as many as whole spans of `step` have."""
+    """The last minutes, read a page at a time: as many as make up whole spans of `step`."""
     minute, found = queue._call(commands.series(min(minutes, MINUTES_PER_CALL)))
     needed = minutes_needed(minute, minutes, step)
     while len(found) < needed:

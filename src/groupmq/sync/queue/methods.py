@@ -1,5 +1,5 @@
 # Generated from src/groupmq/client/queue/methods.py by `make sync`; do not edit.
-"""What can be done with a queue, by concept: each method, and the file that has it."""
+"""The methods of a queue, by concept, each with the file that has it."""
 
 from __future__ import annotations
 

@@ -44,13 +44,14 @@ def get_settings(queue: QueueMethods) -> QueueSettings:
 def reconfigure(queue: QueueMethods, /, **changes: Unpack[QueueArguments]) -> QueueSettings:
     """Change settings that are stored with the queue, in one write, and return the stored settings.
 
-    Without arguments, what this object was given is stored. A change holds for what waits already, and processes
-    that run use it from their next call on.
+    Without arguments, the options that this object was given are stored. A change applies to waiting jobs too, and
+    running processes use it from their next call on.
 
     >>> queue.reconfigure(max_attempts=7, on_retry="yield")
 
-    With partitions: from their next call to a partition that has got it. If this is interrupted, the others get it
-    from the next process that uses them; to sort jobs that already wait, make the same call again.
+    With partitions, they use it from their next call to a partition that has received it. If this is interrupted, the
+    other partitions receive it from the next process that uses them. To sort waiting jobs there, make the same call
+    again.
     """
     wanted = changes or storable(queue._given)
     changed = queue._connection.reconfigure(wanted)
@@ -87,10 +88,10 @@ def survey(
 ) -> QueueSurvey:
     """Read everything a monitor shows, in five calls however deep the queue is; nothing is written.
 
-    Two more calls are made while groups are blocked, and two while breakers are open. `groups`, `runs` and
-    `failures` are the most that are returned of each list. Groups are read a page at a time: pass the `cursor` of
-    the previous survey, and in `also` those of its groups that are to stay in view. With partitions, each of them
-    takes that many calls.
+    Two more calls are made while groups are blocked, and two while breakers are open (three for more than 60 groups),
+    and one for each further 100 jobs that run or groups that are parked. `groups`, `runs` and `failures` limit the
+    length of each list. Groups are read a page at a time: pass the `cursor` of the previous survey, and in `also` those
+    of its groups that should stay in view. With partitions, each of them takes that many calls.
     """
     for name, limit in (("groups", groups), ("runs", runs), ("failures", failures)):
         whole(limit, name, 0, MOST_SURVEYED)
@@ -99,7 +100,7 @@ def survey(
     stats = queue._call(commands.stats())
     _, minutes = queue._call(commands.series(_AN_HOUR))
     found = queue._call(commands.survey(cursor, also, groups=groups, runs=runs, failures=failures))
-    # One more call for each 100 jobs that run or groups that are parked.
+    # One call for each 100 jobs that run or groups that are parked, and at least one.
     waits = longest_waits(queue._call)
     blocked = groups_of(queue._call, "blocked", groups) if stats.blocked else []
     breakers = groups_of(queue._call, "opened", groups) if stats.opened else []
@@ -127,7 +128,7 @@ def get_marks(queue: QueueMethods, since: Instant | None = None) -> list[Mark]:
 
 
 def check(queue: QueueMethods, *, oldest: Duration = 300, look: int = 500) -> list[Finding]:
-    """What `groupmq check` reports: whether the server is fit for a queue, and whether the queue makes progress.
+    """The findings of `groupmq check`: whether the server is fit for a queue, and whether the queue makes progress.
 
     A job that waits longer than `oldest`, or a held group whose first job does, is a failure. `look`: as in
     `get_metrics`.

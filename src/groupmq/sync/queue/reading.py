@@ -25,7 +25,7 @@ def get_jobs_by_id(queue: QueueMethods, ids: Sequence[str]) -> list[Job | None]:
 
 
 def views_of(queue: QueueMethods, ids: Sequence[str]) -> list[StoredJob | None]:
-    """All that is stored about jobs: as many in one call as have room in its reply."""
+    """Read all that is stored about jobs, in each call as many as its reply has room for."""
     views: list[StoredJob | None] = []
     while len(views) < len(ids):
         page = queue._call(commands.get(ids[len(views) : len(views) + CHUNK]))

@@ -1,4 +1,4 @@
-"""What a queue does with threads: calls, adds and listening that block."""
+"""The part of a queue that blocks its thread: calls, adds and listening."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class QueueRuntime(PartitionedMethods):
         return self._listening.stop_listening_to(listeners, event, listener)
 
     def _begin(self) -> None:
-        """There are no workers to start."""
+        """Do nothing: a blocking queue has no workers to start."""
 
     def _end(self) -> None:
         self._listeners.remove_all()

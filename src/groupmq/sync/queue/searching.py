@@ -37,7 +37,7 @@ def search(
 ) -> JobPage[Job]:
     """Jobs of one state that match the filter; finished ones newest first.
 
-    Looks at no more than `scan` jobs: a page may hold fewer than `limit`, or none, and have a cursor to go on.
+    Looks at no more than `scan` jobs: a page may have fewer than `limit`, or none, and still have a cursor.
     """
     wanted = checked_filter(filter)
     state = one_of(wanted.state or state, "state", *STATES)
@@ -107,7 +107,7 @@ def retry_many(
 def retry_found(
     queue: QueueMethods, found: Sequence[tuple[Job, str]], matching: MatchingJobs, step_rate: StepRate
 ) -> None:
-    """Retry the failed jobs of one step, and count them. A job whose failure is not the one that was found stays."""
+    """Retry the failed jobs of one step, and count them. A job that has not stayed failed since then is skipped."""
     left = [(job.id, stamp) for job, stamp in found]
     while left:
         ids, stamps = [job_id for job_id, _ in left], [stamp for _, stamp in left]

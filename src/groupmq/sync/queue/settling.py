@@ -1,9 +1,9 @@
 # Generated from src/groupmq/client/queue/settling.py by `make sync`; do not edit.
-"""Jobs that a worker holds and may not have begun: prefetched ones, and those whose reply is still on its way to it.
+"""Jobs that a worker has taken and may not have begun: prefetched ones, and those whose reply is still on its way.
 
-No operation takes effect on such a job before this is settled. The script asks the worker, which gives the job back or
-reports that it has begun; that takes milliseconds. If the worker is dead, the end of the lease settles it. Until then
-the answer is "unsettled", and the call is made again after a pause.
+No operation takes effect on such a job before the job is settled. The call asks the worker, which gives the job back or
+reports that it has begun; that takes milliseconds. If the worker is dead, the end of the lease settles the job. Until
+then the answer is "unsettled", and the call is made again after a pause.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def cancel_all(call: Caller, ids: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def recall(call: Caller, group_id: str | None = None) -> tuple[bool, list[str]]:
-    """Ask for all jobs that workers hold, or for those of one group, until each is given back or known to have begun.
+    """Ask for all jobs that workers have, or for those of one group, until each is given back or known to have begun.
 
     Returns whether there were any, and the jobs that turned out to be running.
     """

@@ -16,7 +16,7 @@ LISTED_PER_CALL = 1_000
 
 
 def groups_of(call: Caller, index: Index, limit: int, offset: int = 0) -> list[GroupInfo]:
-    """The one that has been in the index longest first."""
+    """The groups of an index, the one that has been in it longest first."""
     listed = call(commands.list_since(index, offset, limit))
     return look_at_groups(call, index, [group_id for group_id, _ in listed.found])
 
@@ -36,7 +36,7 @@ def look_at_groups(call: Caller, index: Index, ids: Sequence[str]) -> list[Group
 
 
 def ids_since(call: Caller, index: Index, limit: int) -> list[tuple[str, int]]:
-    """The groups that have been in the index longest, at most `limit`, and since when each is."""
+    """The groups that have been in the index longest, at most `limit`, each with the time since which it is there."""
     found: list[tuple[str, int]] = []
     while len(found) < limit:
         page = call(commands.list_since(index, len(found), min(limit - len(found), LISTED_PER_CALL))).found

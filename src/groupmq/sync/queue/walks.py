@@ -17,7 +17,7 @@ _SCORE = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?(e\+?[0-9]{1,3})?")
 
 
 class Walk(Protocol):
-    """The jobs of one state, of a queue or of all its partitions; `StateWalk` says what each part means."""
+    """The jobs of one state, of a queue or of all its partitions; `StateWalk` documents its members."""
 
     state: str
     total: int
@@ -34,8 +34,8 @@ class StateWalk:
     """The jobs of one state. Finished ones by when they ended, the newest or the oldest first; running and delayed ones
     by the end of their lease or their due time; waiting ones group by group, or those of one group, in their order.
 
-    Every job that stays in the state meanwhile is seen. A job that moves may be seen twice: its lease renewed, its
-    delay changed.
+    Every job that stays in the state meanwhile is seen. A job that moves, because its lease is renewed or its delay is
+    changed, may be seen twice.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class StateWalk:
                 raise refused(cursor)
 
     def next_page(self, size: int) -> Iterator[tuple[str, commands.PagePosition]]:
-        """At most `size` jobs, each with its position; sets `ended` with the last. May be empty before the end."""
+        """At most `size` jobs, each with its position. Sets `ended` with the last page; may be empty before that."""
         size, page = min(size, CHUNK), None
         if self.state == "waiting":
             position = self._position or commands.FIRST_WAITING
@@ -80,7 +80,7 @@ class StateWalk:
         return zip(page.ids, page.positions, strict=True)
 
     def stop_at(self, position: commands.PagePosition, *, last: bool) -> None:
-        """The next page begins behind this job of the current one; `last`: it is the last of it."""
+        """Begin the next page after this job of the current one; `last`: whether it is the last job of that page."""
         if not last:
             self._position, self.ended = position, False
 
@@ -109,7 +109,7 @@ class WaitingWalk:
         self._seen: set[str] = set()
 
     def next_full_page(self, size: int = CHUNK) -> list[str]:
-        """As many ids as there are, up to `size`: groups may be small."""
+        """At most `size` ids, and fewer only at the end: one page of a small group may have few."""
         ids: list[str] = []
         while len(ids) < size:
             page = self.next_page(size - len(ids))

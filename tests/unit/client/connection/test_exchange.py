@@ -1,4 +1,4 @@
-"""Commands and replies on a connection that was taken over from redis-py: what the other side may send, and when."""
+"""Commands and replies on a connection taken over from redis-py, with everything that the other side may send."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def test_messages_that_the_server_pushes_are_no_replies(peer: Peer) -> Non
 async def test_a_reply_to_nothing_ends_the_connection(peer: Peer) -> None:
     exchange = Exchange(peer.connection)
     peer.says(b":1\r\n")
-    await eventually(lambda: not exchange.is_open, "it is not used again")
+    await eventually(lambda: not exchange.is_open, "the connection is not used again")
 
 
 async def test_a_reply_too_many_ends_the_connection_and_the_run(peer: Peer) -> None:
@@ -96,7 +96,7 @@ async def test_what_has_arrived_and_was_not_seen_yet_makes_it_not_quiet(peer: Pe
 async def test_a_connection_that_ended_before_it_was_taken_over_is_not_used(peer: Peer) -> None:
     peer.end.close()
     assert peer.connection._reader is not None
-    await eventually(peer.connection._reader.at_eof, "the end was read")
+    await eventually(peer.connection._reader.at_eof, "the end of the connection was read")
     exchange = Exchange(peer.connection)
     assert not exchange.is_open
     with pytest.raises(ConnectionClosed):

@@ -1,4 +1,4 @@
-"""What an exception of the client library means for us."""
+"""Exceptions of the client library are translated to our errors."""
 
 from __future__ import annotations
 

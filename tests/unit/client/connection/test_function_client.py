@@ -1,4 +1,4 @@
-"""One call of a function, driven by hand: what is sent, and what is made of the replies."""
+"""One call of a function, driven by hand: the commands that are sent, and the handling of the replies."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def test_a_queue_whose_listing_was_lost_is_listed_later(monkeypatch: pytest.Monk
     talk = client_of(OPTIONS, "x")
     lost = redis.ConnectionError("refused")
     assert Server(talk.call(commands.counts(), 0)).answer(OPENED).answer(lost).answer(COUNTS).result == COUNTS
-    assert len(Server(talk.call(commands.counts(), 0)).answer(COUNTS).sent) == 1, "not yet"
+    assert len(Server(talk.call(commands.counts(), 0)).answer(COUNTS).sent) == 1, "too early to list it again"
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + 11)
     later = Server(talk.call(commands.counts(), 0))
@@ -257,7 +257,7 @@ def test_a_process_with_other_settings_is_refused_with_what_differs_and_what_to_
     assert str(caught.value) == (
         "queue 'orders' exists with other settings: exclusive is True there and False here; "
         "group_concurrency is 5 there and 2 here. "
-        "Leave out what is to be as stored; reconfigure() changes what is stored"
+        "Leave out the options that should stay as stored; reconfigure() changes what is stored"
     )
 
 
@@ -345,7 +345,7 @@ def test_who_was_overtaken_by_another_change_keeps_both() -> None:
     assert json.loads(sent["config"]) == {"group_concurrency": 4}
     assert json.loads(sent["handling"])["max_attempts"] == 7
     stored = [FORMAT, sent["config"].encode(), sent["handling"].encode(), b"9"]
-    assert server.answer(stored).answer(1).result is False, "nothing that the scripts act on has changed"
+    assert server.answer(stored).answer(1).result is False, "no setting that the scripts act on has changed"
     assert (talk.session.options.max_attempts, talk.session.options.group_concurrency) == (7, 4)
 
 
@@ -384,7 +384,7 @@ def test_a_call_that_may_have_arrived_is_sent_again_with_the_same_requester_and_
     server.answer(redis.ConnectionError("lost")).answer(None)
     assert server.last == (*server.sent[0], b"again")
     assert server.answer([1]).result == [True]
-    assert changing(talk).last[7] != server.sent[0][7], "a sending of that requester may still be under way"
+    assert changing(talk).last[7] != server.sent[0][7], "a request of that requester may still be under way"
 
 
 def test_a_call_that_was_refused_did_not_arrive() -> None:

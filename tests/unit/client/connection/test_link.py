@@ -1,4 +1,5 @@
-"""Links: what is sent again, and what errors say about the primary. The asynchronous link is the source of this one."""
+"""Links: which calls are resent, and what errors reveal about the primary. The blocking link is generated from the
+asynchronous one, so only one of them is tested."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from groupmq.sync.connection.link import Link
 
 
 class Client:
-    """A blocking client of the user's whose answers are functions, one for each command."""
+    """A blocking client of the user whose answers are functions, one for each command."""
 
     def __init__(self) -> None:
         self.connection_pool = SimpleNamespace(connection_kwargs={})
@@ -47,7 +48,7 @@ def test_a_refusal_of_a_replica_is_a_move_of_the_primary(link: Link, client: Cli
 
 
 def test_a_late_refusal_is_not_another_move(link: Link, client: Client) -> None:
-    """A call that was sent before the move ends after another one has gone to the new primary."""
+    """A call that was sent before the move is refused after another call has reached the new primary."""
 
     def late() -> Any:
         with pytest.raises(ReadOnlyError):
@@ -62,7 +63,7 @@ def test_a_late_refusal_is_not_another_move(link: Link, client: Client) -> None:
 
 
 def test_a_connection_that_another_thread_has_dropped_is_lost(link: Link, client: Client) -> None:
-    """The client library stumbles over its remains, and says nothing that a caller could understand."""
+    """The client library then fails with an error that no caller could understand."""
 
     def dropped() -> Any:
         link._address.moves += 1

@@ -17,7 +17,7 @@ OLD, NEW = ("old", 6379), ("new", 6379)
 
 
 def search(route: SentinelRoute, answers: dict[Node, Any]) -> tuple[Node, list[Node]]:
-    """The primary that is found, and who was asked."""
+    """Search the primary. Returns it, and the sentinels that were asked."""
     asked: list[Node] = []
     steps = route.search()
     try:
@@ -75,7 +75,7 @@ def test_sentinels_that_all_refuse_the_password_are_not_asked_again() -> None:
     with pytest.raises(ServerRefused, match="no sentinel names a primary") as caught:
         search(make(), {ONE: wrong, TWO: wrong, THREE: wrong})
     assert caught.value.kind == "WRONGPASS"
-    with pytest.raises(redis.exceptions.ConnectionError):  # the third may come back and know
+    with pytest.raises(redis.exceptions.ConnectionError):  # the third sentinel may come back and know the primary
         search(make(), {ONE: wrong, TWO: wrong, THREE: OSError("gone")})
 
 

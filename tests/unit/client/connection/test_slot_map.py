@@ -1,4 +1,4 @@
-"""Which node owns which slot: what nodes say about it, and what happens when they say something else."""
+"""Which node owns which slot, according to the nodes, and how a change is noticed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def entry(first: int, last: int, *nodes: Node) -> list[Any]:
 
 
 def search(slots: SlotMap, slot: int, answers: dict[Node, Any]) -> tuple[Node, list[Node]]:
-    """The owner that is found, and who was asked."""
+    """Search the owner of a slot. Returns it, and the nodes that were asked."""
     asked: list[Node] = []
     steps = slots.search(slot)
     try:
@@ -104,10 +104,10 @@ def test_moved_is_followed_at_once_and_counts_once() -> None:
     route.confirmed(ONE)
     moved = redis.exceptions.ResponseError("MOVED 5 h2:2")
     assert route.observe(moved, 0) is True
-    assert route.observe(moved, 0) is True  # of a call that was sent before
+    assert route.observe(moved, 0) is True  # the answer to a call that was sent before the move
     assert (route.node, route.moves, slots.owner(5)) == (TWO, 1, TWO)
     assert route.confirmed(TWO)
-    assert route.moves == 1  # a slot that moves is no failover
+    assert route.moves == 1  # a slot that moves is not a failover
 
 
 def test_ask_moves_nobody() -> None:

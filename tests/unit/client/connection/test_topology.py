@@ -1,4 +1,4 @@
-"""URLs that name several nodes, taken apart."""
+"""URLs that name several nodes are split into their parts."""
 
 from __future__ import annotations
 

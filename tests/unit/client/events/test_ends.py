@@ -1,4 +1,4 @@
-"""Searches in the log for the ends of jobs: they share readings, errors, and the end of the queue."""
+"""Searches for the ends of jobs in the log share the reading, its errors, and the closing of the queue."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def happened(kind: Any, job: int, at_ms: int) -> Event:
 
 
 class Log:
-    """Entries of one event each, and how often they were read."""
+    """A log whose entries have one event each. Counts how often it is read."""
 
     def __init__(self, *events: Event) -> None:
         self.entries = [Entry(f"{n}-0", n, [event]) for n, event in enumerate(events, AT)]
@@ -56,7 +56,7 @@ async def test_those_who_come_while_the_log_is_read_share_the_next_reading() -> 
     assert (await first) is log.entries[0].events[0]
     found = await asyncio.gather(*others)
     assert found == [*(entry.events[0] for entry in log.entries[1:]), None]
-    assert log.pages == 2, "the second for the one that is not there"
+    assert log.pages == 2, "the second page was read for the job that is not there"
     await searches.close()
 
 
@@ -66,8 +66,8 @@ async def test_a_later_search_reads_on_where_the_last_one_ended() -> None:
     failed = await searches.find(wanted(1))
     assert failed is log.entries[0].events[0]
     log.entries.append(Entry(f"{AT + 50}-0", 2, [happened("completed", 1, AT + 2)]))
-    assert (await searches.find(wanted(1))) is log.entries[1].events[0], "an operator had let it run again"
-    assert (await searches.find(EndOf("job-1", AT - 10))) is log.entries[1].events[0], "from earlier on: read anew"
+    assert (await searches.find(wanted(1))) is log.entries[1].events[0], "the job has run again since"
+    assert (await searches.find(EndOf("job-1", AT - 10))) is log.entries[1].events[0], "this search begins earlier"
     await searches.close()
 
 
