@@ -58,7 +58,7 @@ chaos-ci: $(READY_DEV) ## run `chaos` for two minutes with a fixed seed, and a s
 	@$(PYTHON) -m tests.chaos --minutes 2 --seed 7
 	@$(PYTHON) -m tests.chaos.ticks --ticks 5000 --seconds 20 --seed 7
 
-ticks: $(READY_DEV) ## let eight schedulers race for 100,000 ticks while they are killed or cut off (ARGS="--seed 1")
+ticks: $(READY_DEV) ## let eight schedulers race for 100,000 ticks while faults strike them (ARGS="--seed 1")
 	@$(PYTHON) -m tests.chaos.ticks $(ARGS)
 
 failovers: $(READY_DEV) ## count the acknowledged adds that failovers lose (ARGS="--count 200 --lag 5 --server redis")

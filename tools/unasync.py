@@ -33,6 +33,7 @@ GENERATED = (
     "partitions/inspection.py",
     "partitions/methods.py",
     "partitions/moving.py",
+    "partitions/overriding.py",
     "partitions/routing.py",
     "partitions/spreading.py",
     "partitions/walks.py",

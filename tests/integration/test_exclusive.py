@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from groupmq import Job, Queue, RateLimit, Worker
+from groupmq import Job, Queue, RateLimit, Worker, Workers
 from tests.conftest import MakeQueue
 from tests.support.fleet import Fleet
 from tests.support.history import History
@@ -236,3 +236,18 @@ async def test_a_rate_limit_and_turns_together_drain_without_polling(make_queue:
         advances = sum(worker.get_worker_metrics().advances for worker in workers)
     assert sorted(handler.ended) == list(range(8))
     assert advances <= 60
+
+
+async def test_turns_beside_another_queue_lose_no_marker(make_queue: MakeQueue) -> None:
+    """Each turn ends in a call, and the marker that this call sets may be popped before its answer is read."""
+    turns, other = make_queue(exclusive=True), make_queue()
+    for _ in range(6):
+        await turns.add_many({"data": i, "group_id": f"g{i % 11}"} for i in range(200))
+        await other.add_many({"data": i, "group_id": f"g{i % 11}"} for i in range(1000))
+        workers = [
+            Worker(queue, Recorder(), concurrency=8, blocking_timeout=60, stalled_interval=60)
+            for queue in (turns, other)
+        ]
+        async with asyncio.timeout(40):
+            await Workers(workers, concurrency=8).run(burst=True)
+    assert (await turns.get_job_counts()).total == (await other.get_job_counts()).total == 0

@@ -166,3 +166,13 @@ async def test_a_worker_made_by_process_whose_startup_raises_is_logged(
 async def test_hooks_that_cannot_be_called_are_refused(queue: Queue, hooks: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=f"{next(iter(hooks))}: expected a callable"):
         Worker(queue, Life().handle, **hooks)
+
+
+async def test_a_worker_is_alive_until_its_shutdown_has_ended(queue: Queue) -> None:
+    """A liveness probe must not end a process in the middle of its clean-up."""
+    seen: list[bool] = []
+    worker = Worker(queue, Life().handle, on_shutdown=lambda: seen.append(worker.health().alive))
+    async with worker:
+        pass
+    assert seen == [True]
+    assert not worker.health().alive

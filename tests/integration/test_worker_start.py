@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Iterator
 
 import pytest
 
 from groupmq import ConfigurationError, ConnectionLost, GroupMQError, Job, Queue, Worker
 from groupmq.core.errors import ServerRefused
+from groupmq.worker.heartbeat import Heartbeat
 from tests.conftest import MakeQueue
 from tests.support.servers import Server
 from tests.support.waiting import eventually
@@ -186,3 +188,82 @@ async def test_a_listener_that_hangs_keeps_close_no_longer_than_its_timeout(
             assert await queue.wait_for_empty(5)
             await worker.close(timeout=0.1)
     assert "listeners that did not end within" in caplog.text
+
+
+async def test_options_that_do_not_fit_the_stored_settings_are_refused_at_every_start(make_queue: MakeQueue) -> None:
+    made = make_queue("orders", exclusive=True)
+    await made.add(1, group_id="g")
+    batches: list[int] = []
+
+    async def handle(jobs: list[Job]) -> None:
+        batches.append(len(jobs))
+
+    worker = Worker(make_queue("orders"), handle, batch=5)
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match="batch: cannot be combined with exclusive=True"):
+            await worker.start()
+    assert await made.get_waiting_count() == 1
+    await made.reconfigure(exclusive=False)
+    async with worker:
+        await eventually(lambda: batches, "the settings fit now")
+
+
+def doubled(job: Job) -> int:
+    return 2 * int(job.data)
+
+
+async def test_processes_of_a_worker_outlive_a_start_whose_options_do_not_fit(make_queue: MakeQueue) -> None:
+    made = make_queue("orders", job_timeout=5)
+    await made.add(21)
+    worker = Worker(make_queue("orders"), doubled, executor="process", heartbeat=20)
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match="heartbeat"):
+            await worker.start()
+    await made.reconfigure(job_timeout=120)
+    [job] = await made.get_jobs_by_id(await made.get_waiting_jobs())
+    assert job is not None
+    async with worker:
+        assert await job.result(20) == 42
+
+
+async def test_a_run_after_a_burst_that_could_not_start_waits_for_its_batches(make_queue: MakeQueue) -> None:
+    made = make_queue("orders", max_attempts=3)
+    await made.get_job_counts()
+    batches: list[list[int]] = []
+
+    async def handle(jobs: list[Job]) -> None:
+        batches.append([job.data for job in jobs])
+
+    worker = Worker(make_queue("orders", max_attempts=5), handle, batch=3, batch_wait=30)
+    with pytest.raises(ConfigurationError, match="max_attempts"):
+        await worker.run(burst=True)
+    await made.reconfigure(max_attempts=5)
+    running = asyncio.create_task(worker.run())
+    for i in range(3):
+        await made.add(i, group_id="g")
+        await eventually(lambda: looked(made), "it has been seen, alone")
+    await eventually(lambda: batches, "the batch is full")
+    assert batches == [[0, 1, 2]]
+    await worker.close()
+    await running
+
+
+async def looked(queue: Queue) -> bool:
+    """Whether no marker is left for a worker that might ask for jobs."""
+    return not await queue._connection.command("EXISTS", queue._connection.session.keys.wake)
+
+
+async def test_a_worker_that_cannot_start_its_threads_is_closed_as_a_whole(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Heartbeat) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Heartbeat, "start", refuse)
+    before = set(threading.enumerate())
+    worker = Worker(queue, Recorder())
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        await worker.start()
+    assert worker.is_closed()
+    assert not worker.health().alive
+    await eventually(lambda: set(threading.enumerate()) <= before, "no thread of it is left")

@@ -68,6 +68,12 @@ ENTRIES = [
     Mutant("occurrences of one call overlap", "if call.entered and call.entered[id] then return true end", "", KIND),
     Mutant("skipped tick not counted", "definition.skipped = (definition.skipped or 0) + 1", "", KIND),
     Mutant(
+        "an earlier tick wakes no idle worker",
+        "  wake.up() -- an idle worker need not have",
+        "  -- an idle worker need not have",
+        KIND,
+    ),
+    Mutant(
         "skipped tick told as added",
         "if repeats.enter(t[1], definition, body, t[k]) then added",
         "repeats.enter(t[1], definition, body, t[k]) do added",

@@ -64,7 +64,10 @@ class Repeating(Grants):
             call = commands.define(repeat_id, expected, dict(repeat.fields), body, first, self.now)
         same(self.call(call), not outdated)
         if not outdated:
+            before = self.model.first_tick()
             self.model.define(repeat_id, repeat, first, self.now)
+            if self.model.first_tick() < before:
+                assert self.any_marker(), "a tick is earlier than all others, but no marker wakes an idle worker"
             self.look()
 
     @precondition(lambda self: self.model.repeats)

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 import redis
 
-from groupmq import GroupMQError, Job, Queue, Worker, Workers
+from groupmq import ConnectionLost, Every, GroupMQError, Job, Queue, Worker, Workers
 from groupmq.core.partitions import Part, place_of
 from groupmq.protocol import commands
 from groupmq.protocol.keys import Keys
 from groupmq.worker.consumer import Consumer
 from tests.conftest import MakeQueue
 from tests.support.parts import parts_of_each
+from tests.support.servers import Server
 from tests.support.waiting import eventually
 
 P = 4
@@ -230,3 +231,57 @@ async def test_a_worker_that_has_been_started_can_be_run_as_a_burst(queue: Queue
         await worker.run(burst=True)
         assert worker.is_closed()
     assert (await queue.get_job_counts()).total == 0
+
+
+async def test_the_first_tick_of_a_repeat_is_on_time_where_the_worker_has_had_no_job(queue: Queue) -> None:
+    """It has no heartbeat in such a partition, so only the marker tells it that something is due there."""
+    ran: set[str | None] = set()
+
+    async def handle(job: Job) -> None:
+        ran.add(job.group_id)
+
+    async with Worker(queue, handle, stalled_interval=60, blocking_timeout=60) as worker:
+        await eventually(lambda: worker.get_worker_metrics().advances >= P, "every partition was asked")
+        for group in GROUPS[:8]:
+            await queue.add("tick", group_id=group, repeat=Every(0.2))
+        await eventually(lambda: ran == set(GROUPS[:8]), "every repeat has ticked")
+
+
+async def test_a_start_that_is_cancelled_leaves_no_half_of_a_worker(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = Consumer._start
+
+    async def late(self: Consumer, patience: float) -> None:
+        """The primary of one partition does not answer."""
+        if self.queue is (await queue._learn())[1]:
+            await asyncio.Event().wait()
+        await start(self, patience)
+
+    monkeypatch.setattr(Consumer, "_start", late)
+    ended: list[str] = []
+    worker = Worker(queue, nothing, on_shutdown=lambda: ended.append("down"))
+    starting = asyncio.create_task(worker.start())
+    await eventually(lambda: worker.health().ready, "one partition is served")
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert worker.is_closed()
+    assert ended == ["down"]
+    with pytest.raises(GroupMQError, match="make a new one"):
+        await worker.start()
+
+
+async def test_an_idle_worker_gives_up_soon_after_its_timeout() -> None:
+    server = Server.start()
+    try:
+        async with Queue("spread", server.url, partitions=P) as queue:
+            worker = Worker(queue, nothing, unreachable_timeout=0.5, stalled_interval=600)
+            running = asyncio.create_task(worker.run())
+            await eventually(lambda: worker.get_worker_metrics().advances >= P, "every partition was asked")
+            server.kill()
+            with pytest.raises(ConnectionLost, match="gave up"):
+                async with asyncio.timeout(20):
+                    await running
+    finally:
+        server.stop()

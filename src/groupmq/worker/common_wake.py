@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from groupmq.client.connection.blocking_reads import WakeConnection
 from groupmq.client.connection.endpoint import Endpoint
-from groupmq.core.errors import GroupMQError
 from groupmq.core.tasks import end_tasks
 from groupmq.worker.fetcher import Fetcher
 from groupmq.worker.outage import Pauses
@@ -47,7 +46,7 @@ class CommonWake:
 
     async def _watch(self) -> None:
         wake = WakeConnection(self._endpoint, self._markers, self._timeout)
-        pauses = Pauses()
+        pauses, failing = Pauses(), False
         try:
             while True:
                 while self._slots.room() <= 0:
@@ -60,10 +59,15 @@ class CommonWake:
                         self._fetchers[popped.key].poke()
                         continue
                     pauses.reset()
-                except GroupMQError:
-                    # The fetchers notice it too and log it; each has its own timer that asks for work.
+                except Exception:  # every kind of error, as in PersistentCalls
+                    if not failing:
+                        # Each fetcher calls the server now and notices the outage, instead of when its timer ends.
+                        for fetcher in self._fetchers.values():
+                            fetcher.poke()
+                    failing = True
                     await asyncio.sleep(pauses.next())
                     continue
+                failing = False
                 if popped is not None:
                     self._fetchers[popped.key].poke()
                 else:

@@ -95,7 +95,6 @@ class Consumer:
         parts.executor.close()
         await parts.maintenance.close()
         await parts.fetcher.close()
-        self._state = "closed"
 
     # State
 

@@ -88,7 +88,12 @@ class ConsumerSet:
         """Start all consumers. Those whose server is away start when it is back; the others work meanwhile."""
         self._watch.start()
         if self._cleanup is None:
-            self._all[0].begin()  # the worker has just called its queue
+            try:
+                self._all[0].begin()  # the worker has just called its queue
+            except Exception:
+                self.stop_taking(0.0)
+                await self.leave()
+                raise
             return
         loop = asyncio.get_running_loop()
         self._starts = [loop.create_task(consumer.start_when_reachable()) for consumer in self._all]

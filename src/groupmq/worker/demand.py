@@ -159,7 +159,10 @@ class Demand:
 
     def uses_hint(self, slots: FreeSlots) -> bool:
         """Whether this worker can act on a hint; if not, the hint should go to another worker."""
-        return self.phase == "taking" and slots.free() > self.asked
+        # The call under way may end the turn of this worker. Its answer then rules out hints that came before it, so
+        # a marker that was popped meanwhile would be lost, and no worker would begin the next turn.
+        may_lose_turn = self.epoch > 0 and self.busy
+        return self.phase == "taking" and not may_lose_turn and slots.free() > self.asked
 
     # What happened
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 
@@ -39,7 +40,12 @@ class DutyRunner:
         self._prompt = prompt
         self._pauses = Pauses()
         self._wakes_at = 0.0
+        self._running = False
+        self._due_at = math.inf
+        """The earliest due time that was heard of during a run, which may have read the server before that was due."""
         self._failed = False
+        self._is_back = False
+        """The server came back during a run, which may have failed before that."""
         self._sooner = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -56,6 +62,9 @@ class DutyRunner:
     def due_in(self, wait_ms: int) -> None:
         """Something is due in `wait_ms`: run then, if that is earlier than planned."""
         at = asyncio.get_running_loop().time() + wait_ms / 1000
+        if self._running:
+            self._due_at = min(self._due_at, at)
+            return
         # Not after a failure: each answer about jobs would bring the next run forward, so that there would be no pause.
         if at < self._wakes_at and not self._failed:
             self._wakes_at = at
@@ -63,6 +72,7 @@ class DutyRunner:
 
     def retry_now(self) -> None:
         """The server is back: a run that failed is made again at once."""
+        self._is_back = self._running
         if self._failed:
             self._wakes_at = 0.0
             self._sooner.set()
@@ -70,8 +80,14 @@ class DutyRunner:
     async def _repeat(self, loop: asyncio.AbstractEventLoop) -> None:
         while True:
             await self._sleep(loop)
+            self._running, self._is_back, self._due_at = True, False, math.inf
             pause = await self._run_once()
-            self._wakes_at = loop.time() + pause
+            self._running = False
+            planned = loop.time() + pause
+            if self._failed:
+                self._wakes_at = 0.0 if self._is_back else planned
+            else:
+                self._wakes_at = min(planned, self._due_at)
 
     async def _sleep(self, loop: asyncio.AbstractEventLoop) -> None:
         while (left := self._wakes_at - loop.time()) > 0:
@@ -84,7 +100,6 @@ class DutyRunner:
 
     async def _run_once(self) -> float:
         """Run the duty; returns the seconds until the next run."""
-        self._failed = True
         began = time.monotonic()
         try:
             report = await self._duty.run_once()
@@ -95,9 +110,9 @@ class DutyRunner:
             self._on_report(report)
         for failure in failures:
             self._reachability.trouble(failure, self._duty.task)
+        self._failed = bool(failures)
         if failures:
             return self._pauses.next() if self._prompt else self._interval
-        self._failed = False
         self._pauses.reset()
         if report is not None:
             self._reachability.answered(self._duty.task, began)

@@ -363,7 +363,7 @@ class Fetcher:
                         again = False
                         continue
                     if popped is not None and not self._demand.uses_hint(self._listener):
-                        # This worker is busy or closing by now: give the hint to another one.
+                        # This worker is busy or closing by now, or its turn may be over: give the hint to another one.
                         self._listens.clear()
                         # With shared slots, one may be free for us soon.
                         self._demand.hint()

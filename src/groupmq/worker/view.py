@@ -44,7 +44,8 @@ class WorkerView:
     def health(self) -> Health:
         """Whether the event loop advances, and whether the server answers. Both are measured."""
         if self._consumers is not None:
-            return self._consumers.health()
+            health = self._consumers.health()
+            return replace(health, alive=False, ready=False) if self._state == "closed" else health
         now = time.monotonic()
         return Health(
             alive=False,

@@ -61,6 +61,7 @@ class Worker(WorkerView):
         self._state: Literal["new", "starting", "running", "closing", "closed"] = "new"
         self._made = time.monotonic()
         self._started = 0.0
+        self._runner: Any = None
         self._use_options(options, self.id)
         self._telemetry = Telemetry(queue.options, self.options)
         self._reachability = Reachability(
@@ -83,17 +84,15 @@ class Worker(WorkerView):
 
     def _use_options(self, given: WorkerArguments, default_name: str) -> None:
         """Check the options against the settings of the queue, and make the callable that runs the handler."""
-        self._given, self._checked_for = given, self.queue.options
-        self.options = WorkerOptions.checked(self.queue.options, default_name, given)
-        self.name = self.options.name
-        self.logger = self.options.logger
-        invoke, self._runner = invoker(self._handler, self.options)
-        self._invoke = middlewares.around(self.options.middleware, invoke)
-
-    def _change_options(self, given: WorkerArguments) -> None:
+        found = self.queue.options
+        options = WorkerOptions.checked(found, default_name, given)  # if it raises, nothing has changed
+        invoke, runner = invoker(self._handler, options)
         if self._runner is not None:
             self._runner.close()
-        self._use_options(given, self.name)
+        self._given, self._checked_for = given, found
+        self.options, self.name, self.logger = options, options.name, options.logger
+        self._runner = runner
+        self._invoke = middlewares.around(options.middleware, invoke)
 
     def _has_changed(self) -> None:
         self._changed.set()
@@ -105,7 +104,7 @@ class Worker(WorkerView):
             raise ConfigurationError(f"workers: worker {self.name!r} is in use already")
         given = self._given.copy()
         given["concurrency"] = min(slots.total, given.get("concurrency", slots.total))
-        self._change_options(given)
+        self._use_options(given, self.name)
         self._on_change, self._slots = on_change, slots
 
     def _adopt_settings(self) -> None:
@@ -114,7 +113,7 @@ class Worker(WorkerView):
         Raises ConfigurationError if they do not fit, before any job is taken.
         """
         if self.queue.options.as_stored != self._checked_for.as_stored:
-            self._change_options(self._given)
+            self._use_options(self._given, self.name)
             self._telemetry.adopt(self.queue.options)
 
     # Life
@@ -131,10 +130,9 @@ class Worker(WorkerView):
     async def _run(self, *, burst: bool, bursts_later: bool = False) -> None:
         """`bursts_later`: this run is part of a burst that ends when no worker has anything to do."""
         try:
-            if burst or bursts_later:
-                self._bursts = True
-                if self._consumers is not None:
-                    self._consumers.begin_burst()
+            self._bursts = burst or bursts_later
+            if self._bursts and self._consumers is not None:
+                self._consumers.begin_burst()
             await self._start_when_reachable()
             while self._state == "running" and self._gave_up is None:
                 if burst and await is_over([self], self._changed):
@@ -226,6 +224,10 @@ class Worker(WorkerView):
         self._consumers = self._make_consumers(partitions, context)
         try:
             await self._consumers.start()
+        except asyncio.CancelledError:
+            # Only some of its partitions would have been served, and nothing would have waited for their work.
+            await self.close(timeout=0)
+            raise
         except Exception:
             # All its consumers are closed. A worker that stayed "running" would look alive and serve nothing.
             self._state = "closed"

@@ -41,7 +41,7 @@ def _blocks(story: Story, q: str, blocks: dict[str, list[Block]]) -> Iterator[Fi
         group = event.group or ""
         if event.kind == "blocked":
             if group in begun:
-                yield Finding("S19", f"{q}, group {group!r} was blocked {story.when_ms(event.at)}, and was so already")
+                yield Finding("S19", f"{q}, group {group!r} was blocked again {story.when_ms(event.at)}")
             begun.setdefault(group, event)
         elif event.kind == "unblocked":
             first = begun.pop(group, None)

@@ -71,4 +71,4 @@ class Notes:
     refused: int = 0
     """Outcomes that were refused, with a lost lease reported to the worker."""
     misinformed: int = 0
-    """Outcomes that were accepted although their worker, after a long silence, was told that the lease was lost."""
+    """Outcomes that were accepted, though their worker, after a long silence, learned that the lease was lost."""

@@ -171,4 +171,4 @@ def losers_are_told(story: Story, notes: Notes) -> Iterator[Finding]:
             if stalled and run.how == "returned" and run.lost is None and run.fence not in accepted:
                 until = story.killed.get(run.pid, story.gone.get(run.pid, run.end))
                 if until - run.end > SOON and causes.find(story, run.pid, run.end, run.end + SOON) is None:
-                    yield Finding("S6", f"{life}: {run} lost its lease, ended {story.when(run.end)} and never knew")
+                    yield Finding("S6", f"{life}: {run} lost its lease, ended {story.when(run.end)} unaware of it")

@@ -96,7 +96,7 @@ def test_every_public_method_stands_in_the_table(table: type) -> None:
 
 
 def test_every_private_name_of_the_table_is_overridden_for_partitions() -> None:
-    """A step that is not overridden belongs into its module as a function, not into the table."""
+    """A step that is not overridden belongs in its module as a function, not in the table."""
     line = Queue.__mro__[: Queue.__mro__.index(QueueMethods)]
     private = {name for name in vars(QueueMethods) if name.startswith("_") and not name.startswith("__")}
     assert {name for name in private if not any(name in vars(kind) for kind in line)} == set()

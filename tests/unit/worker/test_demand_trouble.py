@@ -174,3 +174,17 @@ def test_a_hint_counts_as_long_as_the_turn_lasts_or_none_has_begun() -> None:
 def test_an_exclusive_queue_gets_no_rows() -> None:
     made = demand(exclusive=True, short=True)
     assert call(made, Room(4)) == NextCall(4, 1, 0, large=False)
+
+
+def test_a_marker_that_comes_during_a_call_of_its_turn_goes_to_another_worker() -> None:
+    """The call may end the turn. Then the hint would not count, and the marker would be lost."""
+    made, room = demand(exclusive=True), Room(4)
+    call(made, room)
+    assert made.uses_hint(room) is False  # every slot is asked for
+    assert answer(made, room, 1, epoch=7) is not None
+    assert made.uses_hint(room)
+    call(made, room, reports=1)
+    made.requesters[0].asked = 0  # even if slots are free
+    assert not made.uses_hint(room)
+    answer(made, room, 0, epoch=0)
+    assert made.uses_hint(room)

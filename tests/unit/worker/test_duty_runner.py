@@ -73,6 +73,52 @@ async def test_a_prompt_duty_runs_earlier_when_it_hears_of_something_that_is_due
     await runner.close()
 
 
+class Held(Counting):
+    """Each of its runs has read the server, and ends when the test lets it."""
+
+    def __init__(self, *results: DutyReport | Exception | None) -> None:
+        super().__init__(*results)
+        self.go_on = asyncio.Event()
+
+    async def run_once(self) -> DutyReport | None:
+        try:
+            return await super().run_once()
+        finally:
+            await self.go_on.wait()
+            self.go_on.clear()
+
+
+async def test_what_a_prompt_duty_hears_of_during_a_run_is_not_forgotten_when_the_run_ends() -> None:
+    """The run may have read the server before that became due: its own report says that nothing is."""
+    duty = Held()
+    runner = DutyRunner(duty, 60, Worker().reachability, prompt=True)
+    runner.start()
+    await eventually(lambda: duty.runs == 1, "the first run is under way")
+    runner.due_in(20)
+    runner.due_in(10**6)
+    duty.go_on.set()
+    await eventually(lambda: duty.runs == 2, "the duty runs when that is due")
+    duty.go_on.set()
+    await eventually(lambda: not runner._running, "it has ended")
+    assert runner._wakes_at > asyncio.get_running_loop().time() + 30, "what was due is done"
+    await runner.close()
+
+
+async def test_a_run_that_fails_while_the_server_comes_back_is_tried_again_at_once() -> None:
+    duty, worker = Held(ConnectionLost("gone"), ConnectionLost("gone")), Worker()
+    runner = DutyRunner(duty, 60, worker.reachability, prompt=True)
+    runner._pauses.next = lambda most=0.0: 60.0  # type: ignore[method-assign]
+    runner.start()
+    await eventually(lambda: duty.runs == 1, "the first run is under way")
+    runner.retry_now()
+    duty.go_on.set()
+    await eventually(lambda: duty.runs == 2, "the duty is retried at once")
+    duty.go_on.set()
+    await eventually(lambda: worker.failures == 2, "it has failed again")
+    assert duty.runs == 2, "it pauses, because the server was not heard of since"
+    await runner.close()
+
+
 async def test_other_duties_wait_for_their_interval() -> None:
     duty = Counting(then=DutyReport(0, 0.0))
     runner = DutyRunner(duty, 0.02, Worker().reachability)

@@ -12,9 +12,9 @@ from groupmq.client.connection.replies import decoded
 from groupmq.client.job import Job
 from groupmq.client.partitions.inspection import PartitionedInspection
 from groupmq.client.partitions.moving import Repartition
-from groupmq.client.partitions.routing import by_group, by_id, informed
+from groupmq.client.partitions.overriding import across, by_group, by_id, informed
 from groupmq.client.partitions.whereabouts import PAGES, WORTHWHILE, Whereabouts, place_in
-from groupmq.client.queue.bulk import Tally
+from groupmq.client.queue.bulk import Progress, Tally
 from groupmq.client.queue.matching import MatchingJobs, StepRate
 from groupmq.client.queue.methods import QueueMethods
 from groupmq.core.checks import whole
@@ -78,56 +78,36 @@ class PartitionedMethods(PartitionedInspection):
 
     # The whole queue
 
+    @across(QueueMethods.pause)
     async def pause(self) -> None:
-        if not await self._learn():
-            return await super().pause()
         await self._each(lambda part: part.pause())
         return None
 
+    @across(QueueMethods.resume)
     async def resume(self) -> None:
-        if not await self._learn():
-            return await super().resume()
         await self._each(lambda part: part.resume())
         return None
 
+    @across(QueueMethods.is_paused)
     async def is_paused(self) -> bool:
-        if not await self._learn():
-            return await super().is_paused()
         return all(await self._each(lambda part: part.is_paused()))
 
-    async def clean(
-        self,
-        state: str,
-        *,
-        grace: Duration = 0,
-        limit: int = 1000,
-        progress: Callable[[int], object] | None = None,
-    ) -> int:
-        parts = await self._learn()
-        if not parts:
-            return await super().clean(state, grace=grace, limit=limit, progress=progress)
+    @across(QueueMethods.clean)
+    async def clean(self, state: str, *, grace: Duration, limit: int, progress: Progress | None) -> int:
         left, removed = whole(limit, "limit", 0, 2**31), 0
-        for part in parts:
+        for part in self._parts or ():
             removed += await part.clean(state, grace=grace, limit=left - removed, progress=_beyond(progress, removed))
         return removed
 
-    async def purge(
-        self,
-        states: Sequence[str] = ("waiting", "delayed"),
-        *,
-        progress: Callable[[int], object] | None = None,
-    ) -> int:
-        parts = await self._learn()
-        if not parts:
-            return await super().purge(states, progress=progress)
+    @across(QueueMethods.purge)
+    async def purge(self, states: Sequence[str], *, progress: Progress | None) -> int:
         removed = 0
-        for part in parts:
+        for part in self._parts or ():
             removed += await part.purge(states, progress=_beyond(progress, removed))
         return removed
 
+    @across(QueueMethods.obliterate)
     async def obliterate(self) -> None:
-        if not await self._learn():
-            return await super().obliterate()
         await self._each(lambda part: part.pause())
         await self._each(lambda part: QueueMethods.obliterate(part))
         # The queue itself goes last: while it exists, a second call can remove what an interrupted one has left.
@@ -136,12 +116,10 @@ class PartitionedMethods(PartitionedInspection):
         await registry.strike_own(self._connection)
         return None
 
-    async def repair(self, *, progress: Callable[[int], object] | None = None) -> RepairReport:
-        parts = await self._learn()
-        if not parts:
-            return await super().repair(progress=progress)
+    @across(QueueMethods.repair)
+    async def repair(self, *, progress: Progress | None) -> RepairReport:
         reports, tally = [], Tally(None)
-        for part in parts:
+        for part in self._parts or ():
 
             def count(n: int, before: int = tally.done) -> None:
                 tally.done = before + n
@@ -206,32 +184,27 @@ class PartitionedMethods(PartitionedInspection):
 
     # Duties
 
+    @across(QueueMethods.run_duty_once)
     async def run_duty_once(self, duty: DutyName) -> DutyReport:
-        if not await self._learn():
-            return await super().run_duty_once(duty)
         report = merging.duty(await self._each(lambda part: part.run_duty_once(duty)))
         if duty == "cleanup":
             await self._clean_across()
         return report
 
+    @across(QueueMethods.run_scheduler_once)
     async def run_scheduler_once(self) -> int:
-        if not await self._learn():
-            return await super().run_scheduler_once()
         return sum(await self._each(lambda part: part.run_scheduler_once()))
 
+    @across(QueueMethods.promote_delayed_jobs)
     async def promote_delayed_jobs(self) -> int:
-        if not await self._learn():
-            return await super().promote_delayed_jobs()
         return sum(await self._each(lambda part: part.promote_delayed_jobs()))
 
+    @across(QueueMethods.recover_delayed_groups)
     async def recover_delayed_groups(self) -> int:
-        if not await self._learn():
-            return await super().recover_delayed_groups()
         return sum(await self._each(lambda part: part.recover_delayed_groups()))
 
+    @across(QueueMethods.check_stalled_jobs)
     async def check_stalled_jobs(self) -> list[str]:
-        if not await self._learn():
-            return await super().check_stalled_jobs()
         found = await self._each(lambda part: part.check_stalled_jobs())
         return [job_id for ids in found for job_id in ids]
 
@@ -284,15 +257,15 @@ class PartitionedMethods(PartitionedInspection):
 
     # Marks
 
-    async def mark(self, label: str, *, at: Instant | None = None) -> Mark:
-        parts = await self._learn()
-        return await (parts[0].mark(label, at=at) if parts else super().mark(label, at=at))
+    @across(QueueMethods.mark)
+    async def mark(self, label: str, *, at: Instant | None) -> Mark:
+        return await self._at(0).mark(label, at=at)
 
-    async def get_marks(self, since: Instant | None = None) -> list[Mark]:
-        parts = await self._learn()
-        return await (parts[0].get_marks(since) if parts else super().get_marks(since))
+    @across(QueueMethods.get_marks)
+    async def get_marks(self, since: Instant | None) -> list[Mark]:
+        return await self._at(0).get_marks(since)
 
 
-def _beyond(progress: Callable[[int], object] | None, before: int) -> Callable[[int], object] | None:
+def _beyond(progress: Progress | None, before: int) -> Progress | None:
     """Progress in one partition as progress in the whole queue."""
     return None if progress is None else lambda done: progress(before + done)

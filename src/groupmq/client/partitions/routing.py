@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
-from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from groupmq.client.connection.known import KnownPart
 from groupmq.client.job import Job
+from groupmq.client.partitions.overriding import across
 from groupmq.client.partitions.whereabouts import Whereabouts
 from groupmq.client.queue.directory import Directory
-from groupmq.core.checks import text
+from groupmq.client.queue.methods import QueueMethods
 from groupmq.core.errors import GroupMQError
-from groupmq.core.partitions import Part, carried, home_of, place_of
+from groupmq.core.partitions import Part, carried, home_of
 
 if TYPE_CHECKING:
     from groupmq.client.queue.queue import Queue
 
 T = TypeVar("T")
-M = TypeVar("M", bound=Callable[..., Any])
 
 
 class Routing(Directory):
@@ -88,9 +87,8 @@ class Routing(Directory):
                     found[i] = self._at(place)
         return found
 
+    @across(QueueMethods.get_jobs_by_id)
     async def get_jobs_by_id(self, ids: Sequence[str]) -> list[Job | None]:
-        if not await self._learn():
-            return await super().get_jobs_by_id(ids)
         parts = await self._find(ids)
         jobs = await self._read_at(ids, parts)
         # An entry may outlive its job. A job without a group may have the same id: look for it at home.
@@ -121,40 +119,3 @@ class Routing(Directory):
             if job is None:
                 return home
         return part
-
-
-def by_id(method: M) -> M:
-    """The same method, called on the partition of the job."""
-
-    @wraps(method)
-    async def routed(self: Routing, job_id: str, *args: Any, **kwargs: Any) -> Any:
-        if not await self._learn():
-            return await method(self, job_id, *args, **kwargs)
-        part = await self._home_of(text(job_id, "job_id"))
-        return await method(part, job_id, *args, **kwargs)
-
-    return cast(M, routed)
-
-
-def by_group(method: M) -> M:
-    """The same method, called on the partition of the group."""
-
-    @wraps(method)
-    async def routed(self: Routing, group_id: str, *args: Any, **kwargs: Any) -> Any:
-        if not await self._learn():
-            return await method(self, group_id, *args, **kwargs)
-        part = self._at(place_of(text(group_id, "group_id")))
-        return await method(part, group_id, *args, **kwargs)
-
-    return cast(M, routed)
-
-
-def informed(method: M) -> M:
-    """The same method, called once it is known how many partitions there are."""
-
-    @wraps(method)
-    async def learned(self: Routing, *args: Any, **kwargs: Any) -> Any:
-        await self._learn()
-        return await method(self, *args, **kwargs)
-
-    return cast(M, learned)

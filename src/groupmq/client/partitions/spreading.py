@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from groupmq.client.answers import repeats
 from groupmq.client.answers.repeats import repeat_place
 from groupmq.client.job import Job
+from groupmq.client.partitions.overriding import across
 from groupmq.client.partitions.routing import Routing
 from groupmq.client.partitions.whereabouts import SLOW_ADD, Whereabouts
 from groupmq.client.queue.adding import chunks, drafts_of
+from groupmq.client.queue.methods import QueueMethods
 from groupmq.core import schedule as schedules
 from groupmq.core.checks import text
 from groupmq.core.draft_chain import JobDraft
@@ -138,9 +140,8 @@ class Spreading(Routing):
         part = self._at(repeat_place(checked.group_id, schedule.name))
         return await part._add_repeating(data, repeat, headers, **options)
 
+    @across(QueueMethods.remove_repeating_job)
     async def remove_repeating_job(self, group_id: str | None, repeat_or_key: Repeat | str) -> bool:
-        if not await self._learn():
-            return await super().remove_repeating_job(group_id, repeat_or_key)
         if isinstance(repeat_or_key, str):
             name = text(repeat_or_key, "repeat_or_key")
         else:

@@ -19,6 +19,7 @@ Cost       some 15 commands; if the next tick is now earlier, one more field per
 --- @include "lib/group"
 --- @include "lib/repeats"
 --- @include "lib/mail"
+--- @include "lib/wake"
 --- @writes remembers
 local definition, stored = A.definition, redis.call('HGET', K.repeats, A.id)
 if (stored and redis.sha1hex(stored) or '') ~= A.seen then return 0 end
@@ -28,5 +29,8 @@ if A.tick then repeats.enter(A.id, definition, body, A.tick) end
 if definition.next > 0 then repeats.save(A.id, definition, body) else repeats.remove(A.id) end
 local before, first = meta.repeat_at, repeats.set_first_tick()
 local sooner = first and (not before or first < before)
-if sooner then mail.send_all() end -- busy workers do not wait for the marker `wake`
+if sooner then
+  mail.send_all() -- busy workers do not wait for the marker `wake`
+  wake.up() -- an idle worker need not have registered in this partition: without a job there it has no heartbeat
+end
 return commit(1)

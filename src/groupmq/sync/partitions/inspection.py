@@ -16,7 +16,7 @@ from groupmq.core.survey_views import QueueSurvey
 from groupmq.core.views import Failure, GroupInfo, JobCounts, Metrics, RepeatingJob, Turn, WorkerInfo
 from groupmq.protocol import commands
 from groupmq.protocol.commands import CHUNK, Index
-from groupmq.sync.partitions.routing import by_group, by_id, informed
+from groupmq.sync.partitions.overriding import across, by_group, by_id, informed
 from groupmq.sync.partitions.spreading import Spreading
 from groupmq.sync.partitions.walks import Merged, OneByOne, after_of, inner_cursor
 from groupmq.sync.queue.groups import MOST_LISTED, Lanes
@@ -37,25 +37,21 @@ class PartitionedInspection(Spreading):
 
     # Counts
 
+    @across(QueueMethods.get_job_counts)
     def get_job_counts(self) -> JobCounts:
-        if not self._learn():
-            return super().get_job_counts()
         return merging.counts(self._each(lambda part: part.get_job_counts()))
 
+    @across(QueueMethods.get_unique_groups_count)
     def get_unique_groups_count(self) -> int:
-        if not self._learn():
-            return super().get_unique_groups_count()
         return sum(self._each(lambda part: part.get_unique_groups_count()))
 
+    @across(QueueMethods._counts)
     def _counts(self) -> tuple[JobCounts, bool]:
-        if not self._learn():
-            return super()._counts()
         found = self._each(lambda part: part._counts())
         return merging.counts([counted for counted, _ in found]), all(paused for _, paused in found)
 
-    def wait_for_empty(self, timeout: Duration = 60) -> bool:
-        if not self._learn():
-            return super().wait_for_empty(timeout)
+    @across(QueueMethods.wait_for_empty)
+    def wait_for_empty(self, timeout: Duration) -> bool:
         end = time.monotonic() + seconds(timeout, "timeout")
         while True:
             left = max(0.0, end - time.monotonic())
@@ -89,9 +85,8 @@ class PartitionedInspection(Spreading):
         walks = [part._walk(state, newest=newest, age_ms=age_ms, cursor=cursor) for part in parts]
         return Merged(walks, state, newest=newest, after=after_of(cursor, state))
 
-    def _list_ids(self, state: str, limit: int, offset: int = 0, *, newest: bool = False) -> list[str]:
-        if not self._learn():
-            return super()._list_ids(state, limit, offset, newest=newest)
+    @across(QueueMethods._list_ids)
+    def _list_ids(self, state: str, limit: int, offset: int, *, newest: bool) -> list[str]:
         whole(limit, "limit", 0, 2**31)
         whole(offset, "offset", 0, 2**53)
         walk = self._walk(state, newest=newest)
@@ -101,30 +96,26 @@ class PartitionedInspection(Spreading):
             ids += [job_id for job_id, _ in page]
         return ids[offset:]
 
-    def _list_waiting(self, limit: int, offset: int = 0, group_id: str | None = None) -> list[str]:
-        if not self._learn():
-            return super()._list_waiting(limit, offset, group_id)
+    @across(QueueMethods._list_waiting)
+    def _list_waiting(self, limit: int, offset: int, group_id: str | None) -> list[str]:
         if group_id is None:
             return self._list_ids("waiting", limit, offset)
         return self._at(place_of(group_id))._list_waiting(limit, offset, group_id)
 
-    def get_unique_groups(self, limit: int | None = None) -> list[str]:
-        if not self._learn():
-            return super().get_unique_groups(limit)
+    @across(QueueMethods.get_unique_groups)
+    def get_unique_groups(self, limit: int | None) -> list[str]:
         found = self._each(lambda part: part.get_unique_groups(limit))
         return [group for groups in found for group in groups][:limit]
 
+    @across(QueueMethods._lanes)
     def _lanes(self, sort: str, match: str | None, state: str | None, limit: int, behind: int) -> Lanes:
-        if not self._learn():
-            return super()._lanes(sort, match, state, limit, behind)
         found = self._each(lambda part: part._lanes(sort, match, state, limit, behind))
         lanes = sorted((lane for one in found for lane in one.lanes), key=lambda keyed: keyed[0])[:limit]
         total, scanned, matched = (sum(column) for column in zip(*(one[1:4] for one in found), strict=True))
         return Lanes(lanes, total, scanned, matched, all(one.complete for one in found))
 
-    def _listed(self, index: Index, limit: int, offset: int = 0) -> list[GroupInfo]:
-        if not self._learn():
-            return super()._listed(index, limit, offset)
+    @across(QueueMethods._listed)
+    def _listed(self, index: Index, limit: int, offset: int) -> list[GroupInfo]:
         end = whole(limit, "limit", 0, MOST_LISTED) + whole(offset, "offset", 0, 2**31)
         listed = self._each(lambda part: ids_since(part._call, index, end))
         first = sorted((since, group_id) for found in listed for group_id, since in found)[offset:end]
@@ -135,52 +126,38 @@ class PartitionedInspection(Spreading):
         infos = {info.id: info for some in found for info in some}
         return [infos[group_id] for _, group_id in first if group_id in infos]
 
+    @across(QueueMethods._reasons)
     def _reasons(self, scan: int) -> tuple[list[commands.Reason], int, int]:
-        if not self._learn():
-            return super()._reasons(scan)
         found = self._each(lambda part: part._reasons(scan))
         newest = sorted((one for reasons, _, _ in found for one in reasons), key=lambda one: -float(one.score))
         return newest[:scan], max(now for _, now, _ in found), sum(total for _, _, total in found)
 
+    @across(QueueMethods.get_repeating_jobs)
     def get_repeating_jobs(self) -> list[RepeatingJob]:
-        if not self._learn():
-            return super().get_repeating_jobs()
         found = self._each(lambda part: part.get_repeating_jobs())
         jobs = [job for some in found for job in some]
         return sorted(jobs, key=lambda job: (job.next_run, job.group_id or "", job.key))
 
     # Measures
 
-    def get_metrics(self, minutes: int = 60, *, step: int = 1, look: int = 500) -> Metrics:
-        if not self._learn():
-            return super().get_metrics(minutes, step=step, look=look)
+    @across(QueueMethods.get_metrics)
+    def get_metrics(self, minutes: int, *, step: int, look: int) -> Metrics:
         return merging.metrics(self._each(lambda part: part.get_metrics(minutes, step=step, look=look)))
 
-    def get_failures(self, limit: int = 100) -> list[Failure]:
-        if not self._learn():
-            return super().get_failures(limit)
+    @across(QueueMethods.get_failures)
+    def get_failures(self, limit: int) -> list[Failure]:
         found = self._each(lambda part: part.get_failures(limit))
         failures = [failure for some in found for failure in some]
         return sorted(failures, key=lambda failure: failure.time, reverse=True)[:limit]
 
+    @across(QueueMethods.get_workers)
     def get_workers(self) -> list[WorkerInfo]:
-        if not self._learn():
-            return super().get_workers()
         found = self._each(lambda part: part.get_workers())
         return merging.workers(worker for some in found for worker in some)
 
-    def survey(
-        self,
-        *,
-        cursor: str = "0",
-        also: Sequence[str] = (),
-        groups: int = 20,
-        runs: int = 50,
-        failures: int = 50,
-    ) -> QueueSurvey:
-        parts = self._learn()
-        if not parts:
-            return super().survey(cursor=cursor, also=also, groups=groups, runs=runs, failures=failures)
+    @across(QueueMethods.survey)
+    def survey(self, *, cursor: str, also: Sequence[str], groups: int, runs: int, failures: int) -> QueueSurvey:
+        parts = self._parts or ()
         at = dict(zip(map(id, parts), merging.cursor_of_each(text(cursor, "cursor"), len(parts)), strict=True))
         stay: dict[int, list[str]] = {}
         for group_id in also:
@@ -194,18 +171,16 @@ class PartitionedInspection(Spreading):
 
     # The whole queue
 
+    @across(QueueMethods.get_settings)
     def get_settings(self) -> QueueSettings:
-        if not self._learn():
-            return super().get_settings()
         self._connection.reopen()
         return QueueSettings.of(self._connection.session.whole.stored)
 
     def get_turn(self) -> Turn | None:
         return None if self._learn() else super().get_turn()
 
+    @across(QueueMethods.get_last_event_id)
     def get_last_event_id(self) -> str:
-        if not self._learn():
-            return super().get_last_event_id()
         return str(Positions.joined(self._each(lambda part: part.get_last_event_id())))
 
     def ensure_writable(self, timeout: Duration = 3.0) -> None:

@@ -23,9 +23,9 @@ from groupmq.sync.connection.connections import BlockingConnection
 from groupmq.sync.job import Job
 from groupmq.sync.partitions.inspection import PartitionedInspection
 from groupmq.sync.partitions.moving import Repartition
-from groupmq.sync.partitions.routing import by_group, by_id, informed
+from groupmq.sync.partitions.overriding import across, by_group, by_id, informed
 from groupmq.sync.partitions.whereabouts import PAGES, WORTHWHILE, Whereabouts, place_in
-from groupmq.sync.queue.bulk import Tally
+from groupmq.sync.queue.bulk import Progress, Tally
 from groupmq.sync.queue.matching import MatchingJobs, StepRate
 from groupmq.sync.queue.methods import QueueMethods
 
@@ -79,56 +79,36 @@ class PartitionedMethods(PartitionedInspection):
 
     # The whole queue
 
+    @across(QueueMethods.pause)
     def pause(self) -> None:
-        if not self._learn():
-            return super().pause()
         self._each(lambda part: part.pause())
         return None
 
+    @across(QueueMethods.resume)
     def resume(self) -> None:
-        if not self._learn():
-            return super().resume()
         self._each(lambda part: part.resume())
         return None
 
+    @across(QueueMethods.is_paused)
     def is_paused(self) -> bool:
-        if not self._learn():
-            return super().is_paused()
         return all(self._each(lambda part: part.is_paused()))
 
-    def clean(
-        self,
-        state: str,
-        *,
-        grace: Duration = 0,
-        limit: int = 1000,
-        progress: Callable[[int], object] | None = None,
-    ) -> int:
-        parts = self._learn()
-        if not parts:
-            return super().clean(state, grace=grace, limit=limit, progress=progress)
+    @across(QueueMethods.clean)
+    def clean(self, state: str, *, grace: Duration, limit: int, progress: Progress | None) -> int:
         left, removed = whole(limit, "limit", 0, 2**31), 0
-        for part in parts:
+        for part in self._parts or ():
             removed += part.clean(state, grace=grace, limit=left - removed, progress=_beyond(progress, removed))
         return removed
 
-    def purge(
-        self,
-        states: Sequence[str] = ("waiting", "delayed"),
-        *,
-        progress: Callable[[int], object] | None = None,
-    ) -> int:
-        parts = self._learn()
-        if not parts:
-            return super().purge(states, progress=progress)
+    @across(QueueMethods.purge)
+    def purge(self, states: Sequence[str], *, progress: Progress | None) -> int:
         removed = 0
-        for part in parts:
+        for part in self._parts or ():
             removed += part.purge(states, progress=_beyond(progress, removed))
         return removed
 
+    @across(QueueMethods.obliterate)
     def obliterate(self) -> None:
-        if not self._learn():
-            return super().obliterate()
         self._each(lambda part: part.pause())
         self._each(lambda part: QueueMethods.obliterate(part))
         # The queue itself goes last: while it exists, a second call can remove what an interrupted one has left.
@@ -137,12 +117,10 @@ class PartitionedMethods(PartitionedInspection):
         registry.strike_own(self._connection)
         return None
 
-    def repair(self, *, progress: Callable[[int], object] | None = None) -> RepairReport:
-        parts = self._learn()
-        if not parts:
-            return super().repair(progress=progress)
+    @across(QueueMethods.repair)
+    def repair(self, *, progress: Progress | None) -> RepairReport:
         reports, tally = [], Tally(None)
-        for part in parts:
+        for part in self._parts or ():
 
             def count(n: int, before: int = tally.done) -> None:
                 tally.done = before + n
@@ -207,32 +185,27 @@ class PartitionedMethods(PartitionedInspection):
 
     # Duties
 
+    @across(QueueMethods.run_duty_once)
     def run_duty_once(self, duty: DutyName) -> DutyReport:
-        if not self._learn():
-            return super().run_duty_once(duty)
         report = merging.duty(self._each(lambda part: part.run_duty_once(duty)))
         if duty == "cleanup":
             self._clean_across()
         return report
 
+    @across(QueueMethods.run_scheduler_once)
     def run_scheduler_once(self) -> int:
-        if not self._learn():
-            return super().run_scheduler_once()
         return sum(self._each(lambda part: part.run_scheduler_once()))
 
+    @across(QueueMethods.promote_delayed_jobs)
     def promote_delayed_jobs(self) -> int:
-        if not self._learn():
-            return super().promote_delayed_jobs()
         return sum(self._each(lambda part: part.promote_delayed_jobs()))
 
+    @across(QueueMethods.recover_delayed_groups)
     def recover_delayed_groups(self) -> int:
-        if not self._learn():
-            return super().recover_delayed_groups()
         return sum(self._each(lambda part: part.recover_delayed_groups()))
 
+    @across(QueueMethods.check_stalled_jobs)
     def check_stalled_jobs(self) -> list[str]:
-        if not self._learn():
-            return super().check_stalled_jobs()
         found = self._each(lambda part: part.check_stalled_jobs())
         return [job_id for ids in found for job_id in ids]
 
@@ -285,15 +258,15 @@ class PartitionedMethods(PartitionedInspection):
 
     # Marks
 
-    def mark(self, label: str, *, at: Instant | None = None) -> Mark:
-        parts = self._learn()
-        return parts[0].mark(label, at=at) if parts else super().mark(label, at=at)
+    @across(QueueMethods.mark)
+    def mark(self, label: str, *, at: Instant | None) -> Mark:
+        return self._at(0).mark(label, at=at)
 
-    def get_marks(self, since: Instant | None = None) -> list[Mark]:
-        parts = self._learn()
-        return parts[0].get_marks(since) if parts else super().get_marks(since)
+    @across(QueueMethods.get_marks)
+    def get_marks(self, since: Instant | None) -> list[Mark]:
+        return self._at(0).get_marks(since)
 
 
-def _beyond(progress: Callable[[int], object] | None, before: int) -> Callable[[int], object] | None:
+def _beyond(progress: Progress | None, before: int) -> Progress | None:
     """Progress in one partition as progress in the whole queue."""
     return None if progress is None else lambda done: progress(before + done)

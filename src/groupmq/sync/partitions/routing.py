@@ -4,22 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from groupmq.client.connection.known import KnownPart
-from groupmq.core.checks import text
 from groupmq.core.errors import GroupMQError
-from groupmq.core.partitions import Part, carried, home_of, place_of
+from groupmq.core.partitions import Part, carried, home_of
 from groupmq.sync.job import Job
+from groupmq.sync.partitions.overriding import across
 from groupmq.sync.partitions.whereabouts import Whereabouts
 from groupmq.sync.queue.directory import Directory
+from groupmq.sync.queue.methods import QueueMethods
 
 if TYPE_CHECKING:
     from groupmq.sync.queue.queue import Queue
 
 T = TypeVar("T")
-M = TypeVar("M", bound=Callable[..., Any])
 
 
 class Routing(Directory):
@@ -89,9 +88,8 @@ class Routing(Directory):
                     found[i] = self._at(place)
         return found
 
+    @across(QueueMethods.get_jobs_by_id)
     def get_jobs_by_id(self, ids: Sequence[str]) -> list[Job | None]:
-        if not self._learn():
-            return super().get_jobs_by_id(ids)
         parts = self._find(ids)
         jobs = self._read_at(ids, parts)
         # An entry may outlive its job. A job without a group may have the same id: look for it at home.
@@ -122,40 +120,3 @@ class Routing(Directory):
             if job is None:
                 return home
         return part
-
-
-def by_id(method: M) -> M:
-    """The same method, called on the partition of the job."""
-
-    @wraps(method)
-    def routed(self: Routing, job_id: str, *args: Any, **kwargs: Any) -> Any:
-        if not self._learn():
-            return method(self, job_id, *args, **kwargs)
-        part = self._home_of(text(job_id, "job_id"))
-        return method(part, job_id, *args, **kwargs)
-
-    return cast(M, routed)
-
-
-def by_group(method: M) -> M:
-    """The same method, called on the partition of the group."""
-
-    @wraps(method)
-    def routed(self: Routing, group_id: str, *args: Any, **kwargs: Any) -> Any:
-        if not self._learn():
-            return method(self, group_id, *args, **kwargs)
-        part = self._at(place_of(text(group_id, "group_id")))
-        return method(part, group_id, *args, **kwargs)
-
-    return cast(M, routed)
-
-
-def informed(method: M) -> M:
-    """The same method, called once it is known how many partitions there are."""
-
-    @wraps(method)
-    def learned(self: Routing, *args: Any, **kwargs: Any) -> Any:
-        self._learn()
-        return method(self, *args, **kwargs)
-
-    return cast(M, learned)

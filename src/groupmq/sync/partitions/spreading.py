@@ -18,9 +18,11 @@ from groupmq.core.errors import ConfigurationError
 from groupmq.core.partitions import PLACES, carried, carrying, home_of, place_of
 from groupmq.core.schedule import Repeat
 from groupmq.sync.job import Job
+from groupmq.sync.partitions.overriding import across
 from groupmq.sync.partitions.routing import Routing
 from groupmq.sync.partitions.whereabouts import SLOW_ADD, Whereabouts
 from groupmq.sync.queue.adding import chunks, drafts_of
+from groupmq.sync.queue.methods import QueueMethods
 
 if TYPE_CHECKING:
     from groupmq.sync.queue.queue import Queue
@@ -139,9 +141,8 @@ class Spreading(Routing):
         part = self._at(repeat_place(checked.group_id, schedule.name))
         return part._add_repeating(data, repeat, headers, **options)
 
+    @across(QueueMethods.remove_repeating_job)
     def remove_repeating_job(self, group_id: str | None, repeat_or_key: Repeat | str) -> bool:
-        if not self._learn():
-            return super().remove_repeating_job(group_id, repeat_or_key)
         if isinstance(repeat_or_key, str):
             name = text(repeat_or_key, "repeat_or_key")
         else:
