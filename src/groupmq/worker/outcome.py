@@ -71,7 +71,7 @@ class OutcomePolicy:
         abandoned: bool,
         begun: bool = True,
     ) -> RunReport | None:
-        """The handler has returned a value or raised an error. `verdict`: why it was stopped, None = it was not.
+        """The handler has returned a value or raised an error. `verdict`: None = it was not stopped.
 
         None if there is nothing to report, because the lease is lost.
         """
@@ -86,7 +86,7 @@ class OutcomePolicy:
     def returned(self, job: Job, value: Any) -> RunReport:
         """The handler returned. A value that cannot be stored fails the job: running it again would not change that."""
         if value is None:
-            outcome = commands.COMPLETE, job.id, job.fence, None
+            outcome = commands.COMPLETE, job.id, job.fence, None  # `commands.completed` without the call: most jobs
             return of_class(RunReport, (job, outcome, "completed", None, None, False))
         try:
             raw = codec.encode(self.queue.serializer, value, self.queue.max_payload, "return value")
