@@ -14,7 +14,7 @@ from groupmq.core.errors import BatchFailed, HandlerTimeout, RateLimited, Snooze
 from groupmq.core.wording import number
 from groupmq.protocol.commands import RetryOutcome
 from groupmq.worker.outcome import OutcomePolicy, RunReport
-from groupmq.worker.stopping import Verdict
+from groupmq.worker.stopping import StopReason
 
 
 def returned(policy: OutcomePolicy, jobs: Sequence[Job], value: Any) -> list[RunReport]:
@@ -51,7 +51,7 @@ def stopped(
     policy: OutcomePolicy,
     jobs: Sequence[Job],
     error: BaseException,
-    verdict: Verdict,
+    stop_reason: StopReason,
     cancelled: Collection[int],
     limit: float,
     *,
@@ -67,7 +67,7 @@ def stopped(
     reports = _done(policy, jobs, error) if isinstance(error, BatchFailed) and _fits(error, jobs) else []
     left = jobs[len(reports) :]
     holds = any(_holds_group(policy, report) for report in reports)
-    charged = left[:1] if verdict == "timeout" and not holds else ()
+    charged = left[:1] if stop_reason == "timeout" and not holds else ()
     for job in left:
         if job.fence in cancelled:
             reports.append(policy.cancelled(job, abandoned=abandoned))

@@ -105,7 +105,7 @@ class Telemetry:
         """A DEBUG line for each job of a row."""
         self._log.taken(row)
 
-    def started(self, job: Job) -> None:
+    def begun(self, job: Job) -> None:
         if self._active_listeners:
             self.events.emit("active", job)
 
