@@ -30,7 +30,7 @@ class BatchRun(Run):
         self.fence = jobs[0].fence
         self.slot_at = time.monotonic()
         self.leases_end = reporter.leases_end
-        self.limit = min((job.timeout for job in jobs if job.timeout is not None), default=None)
+        self.timeout = min((job.timeout for job in jobs if job.timeout is not None), default=None)
         """The smallest timeout of its jobs."""
         self.lost: set[int] = set()
         self.cancelled: set[int] = set()
@@ -77,7 +77,9 @@ class BatchExecutor(HeldRuns[BatchRun]):
             for job in run.jobs:
                 run.report(self._policy.released(job))
             return False
-        run.begin(now, run.limit, self.stop)
+        run.begun_at = now
+        if run.timeout is not None:
+            run.limit(now, run.timeout, self.stop)
         if not self._long_runs.are_watched:
             self._long_runs.watch()
         for job in run.jobs:
@@ -147,9 +149,9 @@ class BatchExecutor(HeldRuns[BatchRun]):
             return batch_outcome.returned(policy, jobs, value)
         if run.stop_reason is None:
             return batch_outcome.raised(policy, jobs, error)
-        limit, abandoned = run.limit or 0.0, run.abandoned
+        timeout, abandoned = run.timeout or 0.0, run.abandoned
         return batch_outcome.stopped(
-            policy, jobs, error, run.stop_reason, run.cancelled, limit, abandoned=abandoned, begun=run.begun
+            policy, jobs, error, run.stop_reason, run.cancelled, timeout, abandoned=abandoned, begun=run.begun
         )
 
     def _handler_ended(self, run: BatchRun, *, cancelled: bool = True) -> None:

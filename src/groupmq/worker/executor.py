@@ -141,7 +141,9 @@ class Executor(HeldRuns[JobRun]):
         if run.fence in self._rows.recalled or now >= row.leases_end:
             self._release(job, row.reporter)
             return False
-        run.begin(now, job.timeout, self.stop)
+        run.begun_at = now
+        if job.timeout is not None:
+            run.limit(now, job.timeout, self.stop)
         if not self._long_runs.are_watched:
             self._long_runs.watch()
         self._listener.begun(job)
@@ -243,7 +245,7 @@ class Executor(HeldRuns[JobRun]):
             report = self._policy.ending(job, value, error, run.stop_reason, abandoned=run.abandoned, begun=run.begun)
         row.run = None  # a reference cycle would keep both until the garbage collector runs
         now = time.monotonic()
-        self._prefetch.saw(now - (run.begun_at or run.slot_at))
+        self._prefetch.saw(now - (run.begun_at or run.slot_at))  # `busy_since` without the call
         # After a freeze of the process, leases may have expired: a job that waited too long here is not started.
         completed = report is not None and report.event == "completed"
         if row.unstarted and report is not None and completed and now - row.came_at < ROW_LASTS:

@@ -27,7 +27,8 @@ class Run:
     slot_at: float
     """When it got its slot."""
     begun_at: float | None = None
-    """When its handler was called; None = it is unbegun."""
+    """When its handler was called; None = it is unbegun. Assigned by its executor, as `task` is: each job has
+    both, and a method for them would cost measurable time."""
     confirmed = False
     """That it has begun was reported."""
     stop_reason: StopReason | None = None
@@ -37,7 +38,6 @@ class Run:
     lost: Set[int] = frozenset()
     """Fences of jobs of a batch whose lease is gone: there is nothing to report about them."""
     task: asyncio.Task[None] | None = None
-    """Assigned by the executor, for each run: a method would cost the shortest ones measurable time."""
     timer: asyncio.TimerHandle | None = None
     """Stops it at its timeout or, once it was cancelled, takes its slot back."""
     _hard_end: float | None = None
@@ -55,12 +55,10 @@ class Run:
         """When its handler was called, or before that, when it got its slot."""
         return self.begun_at or self.slot_at
 
-    def begin(self, now: float, timeout: float | None, stop: Callable[[Self, StopReason], None]) -> None:
+    def limit(self, now: float, timeout: float, stop: Callable[[Self, StopReason], None]) -> None:
         """The handler is called now. If it has not ended after `timeout` seconds, `stop` is called."""
-        self.begun_at = now
-        if timeout is not None:
-            self._hard_end = now + timeout
-            self.timer = asyncio.get_running_loop().call_later(timeout, stop, self, "timeout")
+        self._hard_end = now + timeout
+        self.timer = asyncio.get_running_loop().call_later(timeout, stop, self, "timeout")
 
     def stop(self, reason: StopReason) -> None:
         """Record that it is stopped, and tell its jobs."""
