@@ -70,7 +70,6 @@ class Executor(HeldRuns[JobRun]):
 
     @property
     def unstarted(self) -> int:
-        """How many jobs have no slot yet."""
         return self._rows.unstarted
 
     def start(self, jobs: Sequence[Job], reporter: Reporter, *, together: bool = False) -> None:
@@ -339,7 +338,6 @@ class Executor(HeldRuns[JobRun]):
         return self._rows.withdraw(fences) + super().withdraw(fences)
 
     def withdraw_all(self) -> Withdrawn:
-        """Take back every job that has not begun."""
         return super().withdraw_all() + self._rows.withdraw_all()
 
     def withdraw_reserved(self, fence: int) -> Withdrawn:

@@ -42,7 +42,6 @@ class Rows:
 
     @property
     def unstarted(self) -> int:
-        """How many jobs have no slot yet."""
         return sum(len(row.unstarted) for row in self._rows)
 
     def add(self, row: RunRow) -> list[Job]:
