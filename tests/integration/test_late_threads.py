@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from groupmq import Job, Queue, Worker
-from groupmq.worker.runners import HandlerThread
+from groupmq.worker.runners.threads import HandlerThread
 from tests.support.parts import parts_of
 from tests.support.waiting import eventually
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Generator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.snapshot import Snapshot
@@ -38,7 +38,26 @@ class JobInHandler(Snapshot):
     _stop_event: threading.Event | None = None
     _stopped = False
     _waits_for_end = False
-    _send_to_parent: Callable[[Job, str, Any], None] | None = None
+    _send_to_parent: Callable[[str, Any], None] | None = None
+
+    def _runs_in_thread(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The handler runs in a thread: what it reports is sent from this loop."""
+        self._loop = loop
+
+    def _runs_in_child(self, send_to_parent: Callable[[str, Any], None]) -> None:
+        """The handler runs in a child process: its parent has the connection, and reports for this job."""
+        self._send_to_parent = send_to_parent
+
+    def _portable(self) -> Self:
+        """A copy without its queue: connections cannot be sent to another process."""
+        copy = type(self).__new__(type(self))
+        copy._copy_from(self)
+        copy.duplicate = self.duplicate
+        copy._data = self.data  # decoded here: the serializer is not sent along
+        copy._queue = None  # type: ignore[assignment]
+        copy._serializer = None  # type: ignore[assignment]
+        copy._result = None
+        return copy
 
     def report_progress(self, value: Any) -> Awaitable[None]:
         """Store the progress of the job, which may be any JSON, and publish it. Raises LeaseLost if the run is over.
@@ -56,9 +75,8 @@ class JobInHandler(Snapshot):
     def _report(self, what: dict[str, Any]) -> Awaitable[None]:
         send, job = self._send_to_parent, cast("Job", self)
         if send is not None:
-            # In a child process: the parent has the connection, and reports for this job.
             for kind, value in what.items():
-                send(job, kind, value)
+                send(kind, value)
             return _Reported()
         loop = self._loop
         if loop is None or _running() is not None:

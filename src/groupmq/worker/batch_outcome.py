@@ -12,8 +12,9 @@ from typing import Any
 from groupmq.client.job import Job
 from groupmq.core.errors import BatchFailed, HandlerTimeout, RateLimited, Snooze
 from groupmq.core.wording import number
+from groupmq.protocol.commands import RetryOutcome
 from groupmq.worker.outcome import OutcomePolicy, RunReport
-from groupmq.worker.stopping import Verdict
+from groupmq.worker.stopping import StopReason
 
 
 def returned(policy: OutcomePolicy, jobs: Sequence[Job], value: Any) -> list[RunReport]:
@@ -50,7 +51,7 @@ def stopped(
     policy: OutcomePolicy,
     jobs: Sequence[Job],
     error: BaseException,
-    verdict: Verdict,
+    stop_reason: StopReason,
     cancelled: Collection[int],
     limit: float,
     *,
@@ -64,9 +65,10 @@ def stopped(
     A handler that raises BatchFailed when it is stopped says how far it got.
     """
     reports = _done(policy, jobs, error) if isinstance(error, BatchFailed) and _fits(error, jobs) else []
-    rest = jobs[len(reports) :]
-    charged = rest[:1] if verdict == "timeout" and not any(_holds_group(policy, report) for report in reports) else ()
-    for job in rest:
+    left = jobs[len(reports) :]
+    holds = any(_holds_group(policy, report) for report in reports)
+    charged = left[:1] if stop_reason == "timeout" and not holds else ()
+    for job in left:
         if job.fence in cancelled:
             reports.append(policy.cancelled(job, abandoned=abandoned))
         elif job in charged:
@@ -84,10 +86,10 @@ def _first_failed(
     FailJob does not say which of several jobs it means. So the first is tried again alone; if the handler raises
     FailJob then, the job fails for good.
     """
-    first, rest = jobs[0], jobs[1:]
-    alone = not rest if alone is None else alone
+    first, others = jobs[0], jobs[1:]
+    alone = not others if alone is None else alone
     report = policy.raised(first, error) if alone else policy.retried(first, error)
-    return [report, *(policy.released(job, begun=True) for job in rest)]
+    return [report, *(policy.released(job, begun=True) for job in others)]
 
 
 def _done(policy: OutcomePolicy, jobs: Sequence[Job], error: BatchFailed) -> list[RunReport]:
@@ -117,7 +119,9 @@ def _holds_group(policy: OutcomePolicy, report: RunReport) -> bool:
         return policy.blocks(report.job)
     if report.event == "snoozed":
         return not report.yields
-    return report.event == "rate_limited" or (report.event == "retrying" and not report.outcome[4])
+    if isinstance(report.outcome, RetryOutcome):
+        return not report.outcome.yields
+    return report.event == "rate_limited"
 
 
 def _misshapen(value: Any, size: int) -> TypeError:

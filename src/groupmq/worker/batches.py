@@ -9,36 +9,39 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextvars import copy_context
 from typing import Any
 
 from groupmq.client.job import Job
 from groupmq.worker import batch_outcome
-from groupmq.worker.long_runs import LongRuns
+from groupmq.worker.execution import Withdrawn
+from groupmq.worker.held_runs import HeldRuns
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.requester import Reporter
-from groupmq.worker.runs import RunListener
-from groupmq.worker.stopping import StoppableRun, StopRequests, Verdict, cancel_abandoned, end_when_left
-from groupmq.worker.unbegun import Unbegun
+from groupmq.worker.runs import Run, RunListener
+from groupmq.worker.stopping import StopReason, end_when_left
 
 
-class BatchRun(StoppableRun):
-    """One call of the handler."""
+class BatchRun(Run):
+    """One run of several jobs."""
 
     def __init__(self, jobs: Sequence[Job], reporter: Reporter) -> None:
-        self.jobs = tuple(jobs)
+        self._jobs = tuple(jobs)
         self.reporter = reporter
-        self.started = time.monotonic()
+        self.fence = jobs[0].fence
+        self.slot_at = time.monotonic()
         self.leases_end = reporter.leases_end
-        self.limit = min((job.timeout for job in jobs if job.timeout is not None), default=None)
+        self.timeout = min((job.timeout for job in jobs if job.timeout is not None), default=None)
         """The smallest timeout of its jobs."""
         self.lost: set[int] = set()
-        """Fences of jobs whose lease is gone: there is nothing to report about them."""
         self.cancelled: set[int] = set()
         """Fences of jobs that an operator cancelled."""
 
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        return self._jobs
 
-class BatchExecutor:
+
+class BatchExecutor(HeldRuns[BatchRun]):
     """Runs batches, as `executor.Executor` runs single jobs."""
 
     def __init__(
@@ -48,41 +51,17 @@ class BatchExecutor:
         listener: RunListener,
         on_end: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_end` is called when a slot may have become free."""
+        super().__init__(policy, listener, on_end)
         self._invoke = invoke
-        self._policy = policy
-        self._listener = listener
-        self._on_end = on_end
-        self._context = copy_context()
-        self._batches: dict[BatchRun, None] = {}
-        """In the order in which they started."""
         self._by_fence: dict[int, BatchRun] = {}
-        self._unbegun: Unbegun[BatchRun] = Unbegun()
+        """Each run by the fences of all its jobs."""
         self._recalled: set[int] = set()
         """Fences of jobs to give back. Some are not here yet: the reply that brings them may be on its way."""
-        self._long_runs = LongRuns(lambda: tuple(self._batches), self._report_begun)
-        self._stops = StopRequests()
-        self._left_behind: set[BatchRun] = set()
-        """Abandoned batches whose handlers have not ended."""
-
-    def use_context_of_caller(self) -> None:
-        """Handlers see the context variables that are set where this is called."""
-        self._context = copy_context()
-
-    @property
-    def slots_used(self) -> int:
-        return len(self._batches)
-
-    def current(self) -> list[tuple[Job, float]]:
-        """Running jobs, the longest-running first, each with the time at which its handler was called."""
-        return [(job, run.started) for run in self._batches for job in run.jobs]
-
-    # Running
 
     def start(self, jobs: Sequence[Job], reporter: Reporter, *, together: bool = False) -> None:
         """Call the handler with these jobs. Their outcomes go to `reporter`."""
         loop, run = asyncio.get_running_loop(), BatchRun(jobs, reporter)
-        self._batches[run] = None
+        self.runs[run.fence] = run
         for job in jobs:
             self._by_fence[job.fence] = run
         self._unbegun.add(run)
@@ -92,20 +71,19 @@ class BatchExecutor:
         """Decide to call the handler now. False: the whole batch goes back, or has gone back, and must not start."""
         if not self._unbegun.claim(run):
             return False
-        run.started = time.monotonic()
+        now = time.monotonic()
         # Claim first, then compare, as in `Executor._begin`.
-        if run.started >= run.leases_end or any(job.fence in self._recalled for job in run.jobs):
+        if now >= run.leases_end or any(job.fence in self._recalled for job in run.jobs):
             for job in run.jobs:
-                run.reporter.report(self._policy.released(job))
+                run.report(self._policy.released(job))
             return False
-        run.begun = True
+        run.begun_at = now
+        if run.timeout is not None:
+            run.limit(now, run.timeout, self.stop)
         if not self._long_runs.are_watched:
             self._long_runs.watch()
         for job in run.jobs:
-            self._listener.started(job)
-        if run.limit is not None:
-            run.hard_end = run.started + run.limit
-            run.timer = asyncio.get_running_loop().call_later(run.limit, self._stop, run, "timeout")
+            self._listener.begun(job)
         return True
 
     async def _work(self, run: BatchRun) -> None:
@@ -117,50 +95,44 @@ class BatchExecutor:
         try:
             value = await self._invoke(list(run.jobs))
         except GeneratorExit:
-            end_when_left(task, lambda error: self._end(run, error=error))
+            end_when_left(task, lambda error: self._end_by(run, error))
             raise
         except BaseException as error:
-            self._end(run, error=error)
+            self._end_by(run, error)
             return
         self._end(run, value)
 
-    def _report_begun(self, run: BatchRun) -> None:
-        for job in run.jobs:
-            if job.fence not in run.lost:
-                run.reporter.report(self._policy.begun(job))
-
     def _forget(self, run: BatchRun) -> None:
-        del self._batches[run]
+        del self.runs[run.fence]
         for job in run.jobs:
             del self._by_fence[job.fence]
 
     def _drop(self, run: BatchRun) -> None:
-        """Free the slot of a batch that does not begin."""
-        if run in self._batches:
+        if self._is_live(run):
             self._forget(run)
             run.reporter.row_ended()
             run.reporter.slot_freed()
             self._on_end()
 
+    def _end_by(self, run: BatchRun, error: BaseException) -> None:
+        self._end(run, error=error)
+
     def _end(self, run: BatchRun, value: Any = None, error: BaseException | None = None) -> None:
         """Report how the jobs of a batch ended."""
-        if run not in self._batches:
+        if not self._is_live(run):
             if run in self._left_behind:
                 self._left_behind.discard(run)
                 self._handler_ended(run)
             return
         self._forget(run)
-        for timer in (run.timer, run.give_up):
-            if timer is not None:
-                timer.cancel()
+        run.end_timer()
         freed = True
         for report in self._reports(run, value, error):
             if report.job.fence in run.lost:
                 self._listener.lease_lost(report.job)
                 continue
-            if report.error is not None and report.event != "rate_limited":
-                self._listener.handler_raised(report.error, report.job)
-            run.reporter.report(report)
+            self._handler_raised(report)
+            run.report(report)
             freed = False
         if run.abandoned:
             self._left_behind.add(run)
@@ -175,11 +147,11 @@ class BatchExecutor:
         policy, jobs = self._policy, run.jobs
         if error is None:
             return batch_outcome.returned(policy, jobs, value)
-        if run.verdict is None:
+        if run.stop_reason is None:
             return batch_outcome.raised(policy, jobs, error)
-        limit, abandoned = run.limit or 0.0, run.abandoned
+        timeout, abandoned = run.timeout or 0.0, run.abandoned
         return batch_outcome.stopped(
-            policy, jobs, error, run.verdict, run.cancelled, limit, abandoned=abandoned, begun=run.begun
+            policy, jobs, error, run.stop_reason, run.cancelled, timeout, abandoned=abandoned, begun=run.begun
         )
 
     def _handler_ended(self, run: BatchRun, *, cancelled: bool = True) -> None:
@@ -188,64 +160,23 @@ class BatchExecutor:
         fences = run.lost | run.cancelled if cancelled else run.lost
         for job in run.jobs:
             if job.fence in fences:
-                run.reporter.report(self._policy.ended(job))
+                run.report(self._policy.ended(job))
 
-    # Stopping
+    # The jobs of a batch
 
-    def _stop(self, run: BatchRun, verdict: Verdict) -> None:
-        """Cancel the handler. If it does not end within GRACE, its slot is taken back without it."""
-        if run.verdict is not None or run.task is None or run not in self._batches:
-            return
-        is_unbegun = self._unbegun.claim(run)
-        if not (is_unbegun or run.begun):
-            return  # the heartbeat thread has just given it back
-        run.verdict = verdict
-        for job in run.jobs:
-            job._end_run(waits=verdict in ("lease-lost", "cancelled"))
-        if is_unbegun:
-            self._end(run, error=asyncio.CancelledError())
-        else:
-            run.cancel_task(run.task, self._abandon)
+    def _run_of(self, fence: int) -> BatchRun | None:
+        return self._by_fence.get(fence)
 
-    def _abandon(self, run: BatchRun) -> None:
-        if not run.begun:
-            self._drop(run)
-            return
-        run.take_slot_back()
-        self._end(run, error=asyncio.CancelledError())
-
-    def stop_all(self, announce: Callable[[Job], None]) -> None:
-        """Cancel every handler and give its jobs back, because the worker closes."""
-        for run in tuple(self._batches):
-            for job in run.jobs:
-                announce(job)
-            self._stop(run, "closing")
-
-    def abandon_all(self) -> None:
-        """Take back every slot, even from handlers that have not ended."""
-        for run in tuple(self._batches):
-            self._abandon(run)
-
-    def close(self) -> None:
-        """Cancel abandoned handlers and forget them."""
-        self._long_runs.close()
-        cancel_abandoned(self._left_behind)
-
-    def lease_lost(self, fence: int) -> None:
-        run = self._by_fence.get(fence)
+    def _stop_job(self, fence: int, reason: StopReason) -> None:
+        run = self._run_of(fence)
         if run is not None:
-            run.lost.add(fence)
-            self._stop(run, "lease-lost")
+            (run.lost if reason == "lease-lost" else run.cancelled).add(fence)
+        super()._stop_job(fence, reason)
 
-    def cancel(self, cancelled: Sequence[int], ended: Sequence[int] = ()) -> None:
-        """Stop the batches of these jobs. `ended`: jobs that an operator has removed or failed."""
-        for fence in cancelled:
-            run = self._by_fence.get(fence)
-            if run is not None:
-                run.cancelled.add(fence)
-                self._stop(run, "cancelled")
-        for fence in ended:
-            self.lease_lost(fence)
+    def withdraw(self, fences: Sequence[int]) -> Withdrawn:
+        """Take back the batches of these jobs unless they have begun."""
+        self._recalled = set(fences)
+        return super().withdraw(fences)
 
     # Nothing is prefetched
 
@@ -266,46 +197,8 @@ class BatchExecutor:
     def give_back_all(self) -> None:
         pass
 
-    # From the heartbeat thread
+    def _give_back_behind(self, run: BatchRun) -> None:
+        pass
 
-    def withdraw(self, fences: Sequence[int]) -> list[tuple[Job, Reporter]]:
-        """Take back the batches of these jobs unless they have begun."""
-        self._recalled = set(fences)
-        found = {run: None for fence in fences if (run := self._by_fence.get(fence)) is not None}
-        return [(job, run.reporter) for run in found if self._unbegun.claim(run) for job in run.jobs]
-
-    def withdraw_all(self) -> list[tuple[Job, Reporter]]:
-        """Take back every batch that has not begun."""
-        return [(job, run.reporter) for run in self._unbegun.claim_all() for job in run.jobs]
-
-    def withdraw_reserved(self, fence: int) -> list[tuple[Job, Reporter]]:
+    def withdraw_reserved(self, fence: int) -> Withdrawn:
         return []
-
-    def request_stop(self, fences: Sequence[int]) -> None:
-        """Record that the server wants these jobs stopped. A blocked event loop cannot stop them: see `given_up`."""
-        self._stops.record(fences)
-
-    def held(self) -> list[tuple[str, int]]:
-        """Leases (id, fence) of running jobs. Those of jobs that have not begun are not renewed."""
-        return [(job.id, job.fence) for run in tuple(self._batches) if run.begun for job in run.jobs]
-
-    def running(self, fences: set[int]) -> list[Job]:
-        """The running jobs among these."""
-        return [job for run in tuple(self._batches) if run.begun for job in run.jobs if job.fence in fences]
-
-    def running_tasks(self) -> list[tuple[Job, asyncio.Task[None] | None]]:
-        return [(job, run.task) for run in tuple(self._batches) for job in run.jobs]
-
-    def given_up(self) -> set[int]:
-        """Fences of leases that must not be renewed any more (`Executor.given_up`): those of whole batches.
-
-        The leases of the other jobs would keep the group waiting for a handler that cannot be stopped.
-        """
-        now = time.monotonic()
-        stopping = self._stops.overdue(now)
-        return {
-            job.fence
-            for run in tuple(self._batches)
-            if run.is_past_timeout(now) or any(job.fence in stopping for job in run.jobs)
-            for job in run.jobs
-        } | stopping

@@ -8,7 +8,16 @@ from typing import Any
 
 from groupmq.client.answers.jobs import MakeJob, job_taken
 from groupmq.client.job import Job
-from groupmq.protocol.commands import Expired, Stalled, Taken
+from groupmq.protocol.commands import (
+    Expired,
+    FailureOutcome,
+    RateLimitedOutcome,
+    ReleaseOutcome,
+    RetryOutcome,
+    SnoozeOutcome,
+    Stalled,
+    Taken,
+)
 from groupmq.worker.execution import JobExecutor
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.prefetch import Prefetch
@@ -175,26 +184,24 @@ class Dispatcher:
             telemetry.log_completed(report.job for report in reports if report.event == "completed")
 
     def _accepted_other(self, report: RunReport, now: int) -> None:
-        job, event, telemetry = report.job, report.event, self._telemetry
-        if event in ("released", "handed_back"):
-            job.state = "waiting"
-            telemetry.released(job)
-        elif event == "rate_limited":
+        job, outcome, telemetry = report.job, report.outcome, self._telemetry
+        if isinstance(outcome, ReleaseOutcome | RateLimitedOutcome | SnoozeOutcome | RetryOutcome):
             job.state = "delayed" if report.yields else "waiting"
-            telemetry.rate_limited(job, report)
-        elif event == "snoozed":
-            job.state = "delayed" if report.yields else "waiting"
-            telemetry.snoozed(job, report)
-        elif event in ("retrying", "failed"):
+        if isinstance(outcome, RetryOutcome | FailureOutcome):
             job.attempts_made += 1
-            job.failed_reason, job.stacktrace, kind = report.outcome[-3:]
-            job.error_class = kind or None
-            if event == "retrying":
-                job.state = "delayed" if report.yields else "waiting"
-                telemetry.retrying(job, report)
-            else:
+            job.failed_reason, job.stacktrace, job.error_class = outcome.reason, outcome.stack, outcome.error or None
+        match outcome:
+            case ReleaseOutcome():
+                telemetry.released(job)
+            case RateLimitedOutcome():
+                telemetry.rate_limited(job, outcome)
+            case SnoozeOutcome():
+                telemetry.snoozed(job, outcome)
+            case RetryOutcome():
+                telemetry.retrying(job, outcome, report.error)
+            case FailureOutcome():
                 job.state, job._finished_ms = "failed", now
-                telemetry.failed(job, report)
+                telemetry.failed(job, report.error)
 
     def refused(self, report: RunReport) -> None:
         """The lease of this run belongs to another worker or is gone: the server has recorded nothing of the run."""

@@ -8,7 +8,7 @@ reason rows whose handlers hardly take any time share a task, until one of their
 those that have not begun get a new task, and none of them waits for that handler. Each job has its own context, and
 what a handler does to its task does not affect the next one.
 
-Jobs that have not begun can be taken back by the heartbeat thread (held_runs.py).
+Jobs that have not begun can be taken back by the heartbeat thread (held_runs.py, rows.py, reserve.py).
 """
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ import contextlib
 import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextvars import Context, copy_context
+from contextvars import Context
 from functools import partial
 from typing import Any
 
 from groupmq.client.job import Job
 from groupmq.core.tasks import Waiting, as_coroutine_function, start_in_context
+from groupmq.worker.execution import Withdrawn
 from groupmq.worker.held_runs import HeldRuns
-from groupmq.worker.long_runs import LongRuns
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.prefetch import Prefetch
 from groupmq.worker.requester import Reporter
 from groupmq.worker.reserve import Reserve
+from groupmq.worker.rows import Rows
 from groupmq.worker.runners import Preparing
 from groupmq.worker.runs import JobRun, RunListener, RunRow
 from groupmq.worker.shared_task import SharedTask
-from groupmq.worker.stopping import Verdict, cancel_abandoned, end_when_left
+from groupmq.worker.stopping import end_when_left
 
 PATIENCE, ROW_PATIENCE = 0.01, 0.05
 """Seconds that one run, and a whole row, may take. Then the jobs behind it are given back, so that other workers can
@@ -44,8 +45,8 @@ _SLICE = 0.001
 """Seconds after which a row whose handlers never wait lets the rest of the program run."""
 
 
-class Executor(HeldRuns):
-    """Runs jobs, and those that follow them in their rows."""
+class Executor(HeldRuns[JobRun]):
+    """Runs jobs, and those that follow them in their rows, and holds a reserve that waits for slots."""
 
     def __init__(
         self,
@@ -56,26 +57,20 @@ class Executor(HeldRuns):
         on_end: Callable[[], None] = lambda: None,
         preparing: Preparing | None = None,
     ) -> None:
-        """`on_end` is called when a slot may have become free. `preparing`: called before each run begins."""
-        super().__init__(Reserve(self._claim, self._row_ended, ROW_LASTS))
+        """`on_end`: see HeldRuns. `preparing`: called before each run begins."""
+        super().__init__(policy, listener, on_end)
         self._invoke = invoke
         self._coroutine_of = as_coroutine_function(invoke)
-        self._policy = policy
-        self._listener = listener
         self._prefetch = prefetch
-        self._on_end = on_end
         self._preparing = preparing
-        self._context = copy_context()
-        """Each handler runs in a copy of this."""
+        self._rows = Rows()
+        self._reserve = Reserve(self._claim, self._row_ended, ROW_LASTS)
         self._shared = SharedTask(self._work, self._is_live, lambda: self._context.copy())
-        self._long_runs = LongRuns(lambda: tuple(self.runs.values()), self._report_begun)
         self._check_timer: asyncio.TimerHandle | None = None
-        self._left_behind: set[JobRun] = set()
-        """Abandoned runs whose handlers have not ended."""
 
-    def use_context_of_caller(self) -> None:
-        """Handlers see the context variables that are set where this is called."""
-        self._context = copy_context()
+    @property
+    def unstarted(self) -> int:
+        return self._rows.unstarted
 
     def start(self, jobs: Sequence[Job], reporter: Reporter, *, together: bool = False) -> None:
         """Run these one after the other, as long as each of them completes. Their outcomes go to `reporter`.
@@ -125,18 +120,14 @@ class Executor(HeldRuns):
         """Make a new task for this run and the rest of its row."""
         run.task = asyncio.get_running_loop().create_task(self._work(run), context=self._context.copy())
 
-    def _is_live(self, run: JobRun) -> bool:
-        return self.runs.get(run.job.fence) is run
-
     def _claim(self, row: RunRow, now: float) -> JobRun | None:
         """Give the next job of a row a slot, at the time `now`. None if there is no next one."""
         try:
-            job = row.rest.popleft()
+            job = row.unstarted.popleft()
         except IndexError:
             return None
-        run = row.run = JobRun(job, row)
-        run.started = now
-        self.runs[job.fence] = run
+        run = row.run = JobRun(job, row, now)
+        self.runs[run.fence] = run
         self._unbegun.add(run)
         return run
 
@@ -145,18 +136,16 @@ class Executor(HeldRuns):
         job, row = run.job, run.row
         if not self._unbegun.claim(run):
             return False
-        run.started = now
         # Claim first, then compare. `withdraw` does it the other way round, so one of the two gives the job back.
-        if job.fence in self._rows.recalled or run.started >= row.leases_end:
+        if run.fence in self._rows.recalled or now >= row.leases_end:
             self._release(job, row.reporter)
             return False
-        run.begun = True
+        run.begun_at = now
+        if job.timeout is not None:
+            run.limit(now, job.timeout, self.stop)
         if not self._long_runs.are_watched:
             self._long_runs.watch()
-        self._listener.started(job)
-        if job.timeout is not None:
-            run.hard_end = run.started + job.timeout
-            run.timer = asyncio.get_running_loop().call_later(job.timeout, self.stop, run, "timeout")
+        self._listener.begun(job)
         return True
 
     async def _work(self, run: JobRun, context: Context | None = None) -> None:
@@ -190,10 +179,10 @@ class Executor(HeldRuns):
                         self._shared.start()  # the runs that have not begun must not wait for this handler
                         value = await value
             except GeneratorExit:
-                end_when_left(task, partial(self._end_and_go_on, run))
+                end_when_left(task, partial(self._end_by, run))
                 raise
             except BaseException as error:
-                self._end_and_go_on(run, error)
+                self._end_by(run, error)
                 return
             following = self._end(run, value) if begun else self._drop(run)
             is_tainted = task is None or bool(task.cancelling())
@@ -219,8 +208,8 @@ class Executor(HeldRuns):
             return False
         return True
 
-    def _end_and_go_on(self, run: JobRun, error: BaseException) -> None:
-        """End a run that raised; the next one runs in a new task."""
+    def _end_by(self, run: JobRun, error: BaseException) -> None:
+        """End a run that raised, or that was stopped; the next one runs in a new task."""
         following = self._end(run, error=error)
         if following is not None:
             self._start_task(following)
@@ -230,36 +219,35 @@ class Executor(HeldRuns):
         """Free the slot of a run that does not begin, and give back the jobs behind it; returns the next run."""
         if self._preparing is not None:
             self._preparing.unprepare()
-        if self.runs.pop(run.job.fence, None) is None:
+        if self.runs.pop(run.fence, None) is None:
             return None
-        run.row.run = None
-        self._row_ended(run.row)
-        run.row.reporter.slot_freed()
+        row = run.row
+        row.run = None
+        self._row_ended(row)
+        row.reporter.slot_freed()
         self._on_end()
         return self._reserve.next() if self._reserve else None
 
     def _end(self, run: JobRun, value: Any = None, error: BaseException | None = None) -> JobRun | None:
         """Report how a run ended; returns the next run of its row or of the reserve, if one is to start."""
         job, row = run.job, run.row
-        if self.runs.pop(job.fence, None) is None:
+        if self.runs.pop(run.fence, None) is None:
             if run in self._left_behind:
                 self._left_behind.discard(run)
-                row.reporter.report(self._policy.ended(job))
+                run.report(self._policy.ended(job))
             return None
         if run.timer is not None:
-            run.timer.cancel()
-        if run.give_up is not None:
-            run.give_up.cancel()
-        if error is None and run.verdict is None:  # most runs: what `ending` would decide, without the call
+            run.end_timer()
+        if error is None and run.stop_reason is None:  # most runs: what `ending` would decide, without the call
             report: RunReport | None = self._policy.returned(job, value)
         else:
-            report = self._policy.ending(job, value, error, run.verdict, abandoned=run.abandoned, begun=run.begun)
+            report = self._policy.ending(job, value, error, run.stop_reason, abandoned=run.abandoned, begun=run.begun)
         row.run = None  # a reference cycle would keep both until the garbage collector runs
         now = time.monotonic()
-        self._prefetch.saw(now - run.started)
+        self._prefetch.saw(now - (run.begun_at or run.slot_at))  # `busy_since` without the call
         # After a freeze of the process, leases may have expired: a job that waited too long here is not started.
         completed = report is not None and report.event == "completed"
-        if row.rest and report is not None and completed and now - row.started < ROW_LASTS:
+        if row.unstarted and report is not None and completed and now - row.came_at < ROW_LASTS:
             following = self._claim(row, now)
             if following is not None:
                 row.reporter.report_later(report)
@@ -270,27 +258,29 @@ class Executor(HeldRuns):
         if following is not None and report is not None and waits and following.row.reporter is row.reporter:
             row.reporter.report_later(report)
         else:
-            self._deliver(job, report, row.reporter)
+            self._deliver(run, report)
         if run.abandoned:
             self._left_behind.add(run)
         elif report is None:
-            row.reporter.report(self._policy.ended(job))
+            run.report(self._policy.ended(job))
         self._row_ended(row)
         return following
 
-    def _deliver(self, job: Job, report: RunReport | None, reporter: Reporter) -> None:
+    def _deliver(self, run: JobRun, report: RunReport | None) -> None:
         """Hand the outcome of a run to its reporter; None: the lease is lost, so there is nothing to report."""
         if report is None:
-            self._listener.lease_lost(job)
-            reporter.slot_freed()
+            self._listener.lease_lost(run.job)
+            run.reporter.slot_freed()
         else:
-            if report.error is not None and report.event not in ("rate_limited", "snoozed"):
-                self._listener.handler_raised(report.error, job)
-            reporter.report(report)
+            if report.error is not None:
+                self._handler_raised(report)
+            run.reporter.report(report)
         self._on_end()
 
+    # Jobs that go back
+
     def _release(self, job: Job, reporter: Reporter) -> None:
-        """Give a job back that has not started."""
+        """Give a job back that has not begun."""
         reporter.report(self._policy.released(job))
         self._on_end()
 
@@ -300,11 +290,14 @@ class Executor(HeldRuns):
         row.reporter.row_ended()
 
     def give_back(self, row: RunRow) -> None:
-        """Give back the jobs of a row that have not started."""
-        while row.rest:
+        """Give back the unstarted jobs of a row."""
+        while row.unstarted:
             with contextlib.suppress(IndexError):  # the heartbeat thread may have taken the last one
-                job = row.rest.popleft()
+                job = row.unstarted.popleft()
                 self._release(job, row.reporter)
+
+    def _give_back_behind(self, run: JobRun) -> None:
+        self.give_back(run.row)
 
     def give_back_all(self) -> None:
         self._reserve.end(math.inf)
@@ -317,77 +310,36 @@ class Executor(HeldRuns):
         now = time.monotonic()
         for row in self._rows:
             run = row.run
-            if run is not None and (now - run.started >= PATIENCE or now - row.started >= ROW_PATIENCE):
+            if run is None:
+                continue
+            lasted = now - run.busy_since()
+            if lasted >= PATIENCE or now - row.came_at >= ROW_PATIENCE:
                 self._rows.discard(row)
-                self._prefetch.saw(now - run.started)
+                self._prefetch.saw(lasted)
                 self.give_back(row)
                 if run.begun:
-                    run.confirmed = True
-                    self._report_begun(run)
+                    run.report_begun(self._policy)
         if self._reserve:
             # If no slot has become free for a while, the whole reserve goes back.
-            busy = max((run.started for run in self.runs.values()), default=now)
+            busy = max((run.busy_since() for run in self.runs.values()), default=now)
             self._reserve.end(now if now - busy >= PATIENCE else now - ROW_PATIENCE)
         if self._rows:
             self._check_timer = asyncio.get_running_loop().call_later(PATIENCE, self._check_rows)
-
-    def _report_begun(self, run: JobRun) -> None:
-        run.row.reporter.report(self._policy.begun(run.job))
 
     def give_back_reserved(self, fence: int) -> None:
         """Give back the jobs that were reserved under fences up to this one: another worker is idle."""
         for job, reporter in self.withdraw_reserved(fence):
             self._release(job, reporter)
 
-    def stop(self, run: JobRun, verdict: Verdict) -> None:
-        """Cancel a run. If the handler does not end within GRACE, its slot is taken back without it.
+    # From the heartbeat thread
 
-        If an operator has ended the run, its group still waits for the handler, as long as the lease lasts.
-        """
-        if run.verdict is not None or not self._is_live(run):
-            return
-        is_unbegun = self._unbegun.claim(run)
-        if not (is_unbegun or run.begun):
-            return  # the heartbeat thread has just given it back
-        run.verdict = verdict
-        self.give_back(run.row)
-        run.job._end_run(waits=verdict in ("lease-lost", "cancelled"))
-        if is_unbegun:
-            self._end_and_go_on(run, asyncio.CancelledError())
-        elif run.task is not None:
-            run.cancel_task(run.task, self._abandon)
+    def withdraw(self, fences: Sequence[int]) -> Withdrawn:
+        """Take back these jobs and those behind them (Rows.withdraw), unless they have begun."""
+        return self._rows.withdraw(fences) + super().withdraw(fences)
 
-    def stop_all(self, announce: Callable[[Job], None]) -> None:
-        """Cancel every run and give its job back, because the worker closes."""
-        for run in list(self.runs.values()):
-            announce(run.job)
-            self.stop(run, "closing")
+    def withdraw_all(self) -> Withdrawn:
+        return super().withdraw_all() + self._rows.withdraw_all()
 
-    def abandon_all(self) -> None:
-        """Take back every slot, even from handlers that have not ended."""
-        for run in list(self.runs.values()):
-            self._abandon(run)
-
-    def _abandon(self, run: JobRun) -> None:
-        if not run.begun:
-            self._drop(run)
-            return
-        run.take_slot_back()
-        self._end_and_go_on(run, asyncio.CancelledError())
-
-    def close(self) -> None:
-        """Cancel abandoned handlers and forget them."""
-        self._long_runs.close()
-        cancel_abandoned(self._left_behind)
-
-    def lease_lost(self, fence: int) -> None:
-        if fence in self.runs:
-            self.stop(self.runs[fence], "lease-lost")
-
-    def cancel(self, cancelled: Sequence[int], ended: Sequence[int] = ()) -> None:
-        """Stop these runs. `ended`: those whose job an operator has removed or failed, so that their lease is gone."""
-        for fence in cancelled:
-            if fence in self.runs:
-                self.stop(self.runs[fence], "cancelled")
-        for fence in ended:
-            self.lease_lost(fence)
+    def withdraw_reserved(self, fence: int) -> Withdrawn:
+        """Take back what was reserved under fences up to this one. Jobs that come later go back as they come."""
+        return self._reserve.withdraw(fence)

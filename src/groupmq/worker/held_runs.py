@@ -1,86 +1,183 @@
-"""The runs and the jobs that an executor holds, and what the heartbeat thread does with them.
+"""The runs that an executor holds: how they are stopped, and what the heartbeat thread does with them.
 
-The thread renews the leases of what runs. It takes back jobs that have not begun when an operator or another worker
-asks for them, or when the event loop is blocked (rows.py, reserve.py, unbegun.py: each of them without a lock).
+Shared by the executor of single jobs (executor.py) and that of batches (batches.py). The thread renews the leases of
+what runs. It takes back jobs that have not begun when an operator or another worker asks for them, or when the event
+loop is blocked (unbegun.py, without a lock).
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextvars import copy_context
+from typing import Generic
 
 from groupmq.client.job import Job
-from groupmq.worker.requester import Reporter
-from groupmq.worker.reserve import Reserve
-from groupmq.worker.rows import Rows
-from groupmq.worker.runs import JobRun
-from groupmq.worker.stopping import StopRequests
+from groupmq.worker.execution import Withdrawn
+from groupmq.worker.long_runs import LongRuns
+from groupmq.worker.outcome import OutcomePolicy, RunReport
+from groupmq.worker.runs import AnyRun, RunListener
+from groupmq.worker.stopping import StopReason, StopRequests
 from groupmq.worker.unbegun import Unbegun
 
 
-class HeldRuns:
-    """Runs that have a slot, rows whose jobs follow them, and a reserve that waits for slots."""
+class HeldRuns(ABC, Generic[AnyRun]):
+    """Runs that have a slot."""
 
-    def __init__(self, reserve: Reserve) -> None:
+    def __init__(self, policy: OutcomePolicy, listener: RunListener, on_end: Callable[[], None]) -> None:
+        """`on_end` is called when a slot may have become free."""
         # By fence: after a lost lease the same job may be back here before its old handler has ended.
-        self.runs: dict[int, JobRun] = {}
-        self._unbegun: Unbegun[JobRun] = Unbegun()
-        self._rows = Rows()
-        self._reserve = reserve
+        self.runs: dict[int, AnyRun] = {}
+        self._policy = policy
+        self._listener = listener
+        self._on_end = on_end
+        self._context = copy_context()
+        """Each handler runs in a copy of this."""
+        self._unbegun: Unbegun[AnyRun] = Unbegun()
+        self._long_runs = LongRuns(self.runs, policy)
         self._stops = StopRequests()
+        self._left_behind: set[AnyRun] = set()
+        """Abandoned runs whose handlers have not ended."""
+
+    def use_context_of_caller(self) -> None:
+        """Handlers see the context variables that are set where this is called."""
+        self._context = copy_context()
 
     @property
     def slots_used(self) -> int:
         return len(self.runs)
 
-    @property
-    def unstarted(self) -> int:
-        """How many jobs have no slot yet."""
-        return self._rows.unstarted
-
     def current(self) -> list[tuple[Job, float]]:
         """Running jobs, the longest-running first, each with the time at which its handler was called."""
-        return [(run.job, run.started) for run in self.runs.values()]
+        return [(job, run.busy_since()) for run in self.runs.values() for job in run.jobs]
+
+    def _run_of(self, fence: int) -> AnyRun | None:
+        """The run of the job that has this fence."""
+        return self.runs.get(fence)
+
+    def _is_live(self, run: AnyRun) -> bool:
+        return self.runs.get(run.fence) is run
+
+    def _handler_raised(self, report: RunReport) -> None:
+        """Announce the error of a failed attempt."""
+        if report.error is not None and report.event not in ("rate_limited", "snoozed"):
+            self._listener.handler_raised(report.error, report.job)
+
+    @abstractmethod
+    def _give_back_behind(self, run: AnyRun) -> None:
+        """Give back the jobs that would follow this run."""
+
+    @abstractmethod
+    def _drop(self, run: AnyRun) -> object:
+        """Free the slot of a run that does not begin."""
+
+    @abstractmethod
+    def _end_by(self, run: AnyRun, error: BaseException) -> None:
+        """End a run that raised, or that was stopped."""
+
+    # Stopping
+
+    def stop(self, run: AnyRun, reason: StopReason) -> None:
+        """Cancel a run. If the handler does not end within GRACE, its slot is taken back without it.
+
+        If an operator has ended the run, its group still waits for the handler, as long as the lease lasts.
+        """
+        if run.stop_reason is not None or not self._is_live(run):
+            return
+        is_unbegun = self._unbegun.claim(run)
+        if not (is_unbegun or run.begun):
+            return  # the heartbeat thread has just given it back
+        run.stop(reason)
+        self._give_back_behind(run)
+        if is_unbegun:
+            self._end_by(run, asyncio.CancelledError())
+        else:
+            run.cancel(self._abandon)
+
+    def _stop_job(self, fence: int, reason: StopReason) -> None:
+        run = self._run_of(fence)
+        if run is not None:
+            self.stop(run, reason)
+
+    def lease_lost(self, fence: int) -> None:
+        self._stop_job(fence, "lease-lost")
+
+    def cancel(self, cancelled: Sequence[int], ended: Sequence[int] = ()) -> None:
+        """Stop the runs of these jobs. `ended`: jobs that an operator has removed or failed, so their lease is gone."""
+        for fence in cancelled:
+            self._stop_job(fence, "cancelled")
+        for fence in ended:
+            self._stop_job(fence, "lease-lost")
+
+    def stop_all(self, announce: Callable[[Job], None]) -> None:
+        """Cancel every run and give its jobs back, because the worker closes."""
+        for run in tuple(self.runs.values()):
+            for job in run.jobs:
+                announce(job)
+            self.stop(run, "closing")
+
+    def abandon_all(self) -> None:
+        """Take back every slot, even from handlers that have not ended."""
+        for run in tuple(self.runs.values()):
+            self._abandon(run)
+
+    def _abandon(self, run: AnyRun) -> None:
+        if not run.begun:
+            self._drop(run)
+            return
+        run.take_slot_back()
+        self._end_by(run, asyncio.CancelledError())
+
+    def close(self) -> None:
+        """Cancel abandoned handlers and forget them."""
+        self._long_runs.close()
+        for run in self._left_behind:
+            if run.task is not None:
+                run.task.cancel()
+        self._left_behind.clear()
 
     # From the heartbeat thread
 
     def request_stop(self, fences: Sequence[int]) -> None:
-        """Record that the server wants these runs stopped. A blocked event loop cannot stop them: see `given_up`."""
+        """Record that the server wants these jobs stopped. A blocked event loop cannot stop them: see `given_up`."""
         self._stops.record(fences)
 
-    def withdraw(self, fences: Sequence[int]) -> list[tuple[Job, Reporter]]:
-        """Take back these jobs and those behind them (Rows.withdraw), with their reporters, unless they have begun."""
-        back = self._rows.withdraw(fences)
-        found = [run for fence in fences if (run := self.runs.get(fence)) is not None]
-        return back + [(run.job, run.row.reporter) for run in found if self._unbegun.claim(run)]
+    def withdraw(self, fences: Sequence[int]) -> Withdrawn:
+        """Take back the runs of these jobs unless they have begun, with their reporters."""
+        found = {run: None for fence in fences if (run := self._run_of(fence)) is not None}
+        return [(job, run.reporter) for run in found if self._unbegun.claim(run) for job in run.jobs]
 
-    def withdraw_all(self) -> list[tuple[Job, Reporter]]:
+    def withdraw_all(self) -> Withdrawn:
         """Take back every job that has not begun."""
-        back = [(run.job, run.row.reporter) for run in self._unbegun.claim_all()]
-        return back + self._rows.withdraw_all()
-
-    def withdraw_reserved(self, fence: int) -> list[tuple[Job, Reporter]]:
-        """Take back what was reserved under fences up to this one. Jobs that come later go back as they come."""
-        return self._reserve.withdraw(fence)
+        return [(job, run.reporter) for run in self._unbegun.claim_all() for job in run.jobs]
 
     def held(self) -> list[tuple[str, int]]:
         """Leases (id, fence) of running jobs. Those of jobs that have not begun are not renewed."""
-        return [(run.job.id, fence) for fence, run in tuple(self.runs.items()) if run.begun]
+        return [(job.id, job.fence) for job in self._begun_jobs()]
 
     def running(self, fences: set[int]) -> list[Job]:
         """The running jobs among these."""
-        return [run.job for fence, run in tuple(self.runs.items()) if fence in fences and run.begun]
+        return [job for job in self._begun_jobs() if job.fence in fences]
+
+    def _begun_jobs(self) -> list[Job]:
+        return [job for run in tuple(self.runs.values()) if run.begun for job in run.jobs]
 
     def running_tasks(self) -> list[tuple[Job, asyncio.Task[None] | None]]:
-        return [(run.job, run.task) for run in tuple(self.runs.values())]
+        return [(job, run.task) for run in tuple(self.runs.values()) for job in run.jobs]
 
     def given_up(self) -> set[int]:
-        """Fences of leases that must not be renewed any more.
+        """Fences of leases that must not be renewed any more: those of all jobs of a run.
 
         A handler past its hard timeout, or one that is to stop, may block the event loop, so that it cannot be
-        cancelled. Its lease must end all the same, or its group would wait for ever.
+        cancelled. Its leases must end all the same, or its group would wait for ever.
         """
         now = time.monotonic()
-        late = {fence for fence, run in tuple(self.runs.items()) if run.is_past_timeout(now)}
-        return late | self._stops.overdue(now)
+        stopping = self._stops.overdue(now)
+        return stopping | {
+            job.fence
+            for run in tuple(self.runs.values())
+            if run.is_past_timeout(now) or any(job.fence in stopping for job in run.jobs)
+            for job in run.jobs
+        }

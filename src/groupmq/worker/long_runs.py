@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
-from typing import Generic
+from collections.abc import Mapping
 
-from groupmq.worker.stopping import AnyRun
+from groupmq.worker.outcome import OutcomePolicy
+from groupmq.worker.runs import Run
 
 LONG = 1.0
 """Seconds after which a run is reported."""
 
 
-class LongRuns(Generic[AnyRun]):
+class LongRuns:
     """Reports each of these runs once, when it has lasted for LONG; short ones cost nothing."""
 
-    __slots__ = ("_report", "_runs", "_timer", "are_watched")
+    __slots__ = ("_policy", "_runs", "_timer", "are_watched")
 
-    def __init__(self, runs: Callable[[], Iterable[AnyRun]], report: Callable[[AnyRun], None]) -> None:
+    def __init__(self, runs: Mapping[int, Run], policy: OutcomePolicy) -> None:
         self._runs = runs
-        self._report = report
+        self._policy = policy
         self._timer: asyncio.TimerHandle | None = None
         self.are_watched = False
         """Whether the ages of runs will be checked. A plain attribute, because it is read for each run."""
@@ -41,11 +41,10 @@ class LongRuns(Generic[AnyRun]):
     def _check(self) -> None:
         self.are_watched = False
         since = time.monotonic() - LONG
-        for run in self._runs():
-            if not run.begun or run.confirmed:
+        for run in tuple(self._runs.values()):
+            if run.begun_at is None or run.confirmed:
                 continue
-            if run.started <= since:
-                run.confirmed = True
-                self._report(run)
+            if run.begun_at <= since:
+                run.report_begun(self._policy)
             elif not self.are_watched:
                 self.watch()

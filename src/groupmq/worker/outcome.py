@@ -30,7 +30,7 @@ from groupmq.protocol import commands
 from groupmq.protocol.commands import Outcome
 from groupmq.worker.live import LiveSettings
 from groupmq.worker.runners import HandlerError
-from groupmq.worker.stopping import Verdict
+from groupmq.worker.stopping import StopReason
 
 ReportEvent = Literal[
     "completed", "retrying", "failed", "released", "handed_back", "rate_limited", "snoozed", "begun", "ended"
@@ -66,27 +66,27 @@ class OutcomePolicy:
         job: Job,
         value: Any,
         error: BaseException | None,
-        verdict: Verdict | None,
+        stop_reason: StopReason | None,
         *,
         abandoned: bool,
         begun: bool = True,
     ) -> RunReport | None:
-        """The handler has returned a value or raised an error. `verdict`: why it was stopped, None = it was not.
+        """The handler has returned a value or raised an error. `stop_reason`: None = it was not stopped.
 
         None if there is nothing to report, because the lease is lost.
         """
-        if verdict == "lease-lost":
+        if stop_reason == "lease-lost":
             return None
         if error is None:
             return self.returned(job, value)
-        if verdict is None:
+        if stop_reason is None:
             return self.raised(job, error)
-        return self.stopped(job, verdict, abandoned=abandoned, begun=begun)
+        return self.stopped(job, stop_reason, abandoned=abandoned, begun=begun)
 
     def returned(self, job: Job, value: Any) -> RunReport:
         """The handler returned. A value that cannot be stored fails the job: running it again would not change that."""
         if value is None:
-            outcome = commands.COMPLETE, job.id, job.fence, None
+            outcome = commands.COMPLETE, job.id, job.fence, None  # `commands.completed` without the call: most jobs
             return of_class(RunReport, (job, outcome, "completed", None, None, False))
         try:
             raw = codec.encode(self.queue.serializer, value, self.queue.max_payload, "return value")
@@ -137,14 +137,14 @@ class OutcomePolicy:
         outcome = commands.snoozed(job.id, job.fence, delay_ms, yields, reason, class_path(error))
         return RunReport(job, outcome, "snoozed", error, yields=outside)
 
-    def stopped(self, job: Job, verdict: Verdict, *, abandoned: bool, begun: bool = True) -> RunReport:
+    def stopped(self, job: Job, stop_reason: StopReason, *, abandoned: bool, begun: bool = True) -> RunReport:
         """The handler was stopped, or not called at all (see `begun`), and did not return a value.
 
         A run whose lease is lost has nothing to report.
         """
-        if verdict == "closing":
+        if stop_reason == "closing":
             return self.released(job, begun=begun)
-        if verdict == "cancelled":
+        if stop_reason == "cancelled":
             return self.cancelled(job, abandoned=abandoned)
         return self.raised(job, HandlerTimeout(job.id, job.timeout or 0.0))
 

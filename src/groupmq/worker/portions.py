@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groupmq.protocol import commands
 from groupmq.worker.outcome import RunReport
 
 HEADS, _HEAVY = 48, 400
@@ -22,15 +21,15 @@ def portion_of(reports: Sequence[RunReport], *, kept: bool = False) -> int:
     if len(reports) <= 1:
         return len(reports)
     # Local names, and a single unpacking: this runs for each report.
-    cost, at, heavy, complete = 0, 0, _HEAVY, commands.COMPLETE
+    cost, at, heavy = 0, 0, _HEAVY
     same, other = (4, 7) if kept else (1, 5)
     before: object = reports
-    for job, outcome, _, _, _, _ in reports:
+    for job, _, event, _, result, _ in reports:
         group = job.group_id
-        if outcome[0] == complete:
+        if event == "completed":
             cost += same if group == before else other
-            if outcome[3]:
-                cost += len(outcome[3]) >> _BYTES_SHIFT
+            if result:
+                cost += len(result) >> _BYTES_SHIFT
         else:
             cost += 40
         if cost > heavy and at:

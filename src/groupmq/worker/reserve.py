@@ -48,7 +48,7 @@ class Reserve:
         now = time.monotonic()
         while self._rows:
             row = self._rows.popleft()
-            run = self._claim(row, now) if now - row.started < self._lasts else None
+            run = self._claim(row, now) if now - row.came_at < self._lasts else None
             if run is not None:
                 return run
             self._ended(row)
@@ -56,7 +56,7 @@ class Reserve:
 
     def end(self, before: float) -> None:
         """Give back rows that came before this time, and forget rows that were withdrawn completely."""
-        for row in [row for row in self._rows if row.started <= before or not row.rest]:
+        for row in [row for row in self._rows if row.came_at <= before or not row.unstarted]:
             self._rows.remove(row)
             self._ended(row)
 
@@ -66,4 +66,4 @@ class Reserve:
         """Take back what was taken under fences up to this one, with the reporters. For later rows: `is_wanted`."""
         self._wanted = max(self._wanted, fence)
         rows = [row for row in tuple(self._rows) if row.fence <= fence]
-        return [(job, row.reporter) for row in rows for job in take_last(row, len(row.rest))]
+        return [(job, row.reporter) for row in rows for job in take_last(row, len(row.unstarted))]

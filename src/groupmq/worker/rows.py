@@ -19,7 +19,7 @@ def take_last(row: RunRow, n: int) -> list[Job]:
     taken: list[Job] = []
     with contextlib.suppress(IndexError):
         while len(taken) < n:
-            taken.append(row.rest.pop())
+            taken.append(row.unstarted.pop())
     return taken[::-1]
 
 
@@ -42,8 +42,7 @@ class Rows:
 
     @property
     def unstarted(self) -> int:
-        """How many jobs have not started."""
-        return sum(len(row.rest) for row in self._rows)
+        return sum(len(row.unstarted) for row in self._rows)
 
     def add(self, row: RunRow) -> list[Job]:
         """From now on the jobs of this row can be withdrawn; returns those that were asked for before they came."""
@@ -68,11 +67,11 @@ class Rows:
 
     def withdraw_all(self) -> list[tuple[Job, Reporter]]:
         """Take back every job that has not started."""
-        return [(job, row.reporter) for row in self for job in take_last(row, len(row.rest))]
+        return [(job, row.reporter) for row in self for job in take_last(row, len(row.unstarted))]
 
     @staticmethod
     def _cut(row: RunRow, fences: set[int]) -> list[Job]:
         """Take the jobs of a row from the first of these on."""
-        waiting = tuple(row.rest)
+        waiting = tuple(row.unstarted)
         at = next((at for at, job in enumerate(waiting) if job.fence in fences), len(waiting))
         return take_last(row, len(waiting) - at)

@@ -15,7 +15,7 @@ from groupmq.core.job_log import Expiry, JobLog, Stall
 from groupmq.core.queue_options import QueueOptions
 from groupmq.core.views import DutyReport
 from groupmq.core.worker_options import WorkerOptions
-from groupmq.worker.outcome import RunReport
+from groupmq.protocol.commands import RateLimitedOutcome, RetryOutcome, SnoozeOutcome
 
 EVENTS = (
     "ready",
@@ -105,7 +105,7 @@ class Telemetry:
         """A DEBUG line for each job of a row."""
         self._log.taken(row)
 
-    def started(self, job: Job) -> None:
+    def begun(self, job: Job) -> None:
         if self._active_listeners:
             self.events.emit("active", job)
 
@@ -133,14 +133,14 @@ class Telemetry:
         """A DEBUG line for each."""
         self._log.completed(jobs)
 
-    def retrying(self, job: Job, report: RunReport) -> None:
+    def retrying(self, job: Job, outcome: RetryOutcome, error: BaseException | None) -> None:
         self.metrics.retried += 1
-        self._log.retrying(job, report.outcome[3], holds=not report.outcome[4])
-        self.events.emit("retrying", job, report.error)
+        self._log.retrying(job, outcome.delay_ms, holds=not outcome.yields)
+        self.events.emit("retrying", job, error)
 
-    def failed(self, job: Job, report: RunReport) -> None:
+    def failed(self, job: Job, error: BaseException | None) -> None:
         self.metrics.failed += 1
-        if isinstance(report.error, JobCancelled):
+        if isinstance(error, JobCancelled):
             self._log.cancelled(job)
         else:
             self._log.failed(job)
@@ -151,13 +151,13 @@ class Telemetry:
         if self._log.debugging():
             self._log.released(job)
 
-    def rate_limited(self, job: Job, report: RunReport) -> None:
+    def rate_limited(self, job: Job, outcome: RateLimitedOutcome) -> None:
         self.metrics.rate_limited += 1
-        self._log.rate_limited(job, report.outcome[3], report.outcome[4])
+        self._log.rate_limited(job, outcome.delay_ms, outcome.reason)
 
-    def snoozed(self, job: Job, report: RunReport) -> None:
+    def snoozed(self, job: Job, outcome: SnoozeOutcome) -> None:
         self.metrics.snoozed += 1
-        self._log.snoozed(job, report.outcome[3], report.outcome[5])
+        self._log.snoozed(job, outcome.delay_ms, outcome.reason)
 
     def lease_lost(self, job: Job) -> None:
         """The lease of a run belongs to another worker or is gone: nothing of this run is recorded."""

@@ -7,7 +7,7 @@ the two, without a lock.
 
 from __future__ import annotations
 
-from groupmq.worker.stopping import AnyRun
+from groupmq.worker.runs import AnyRun
 
 
 class Unbegun(set[AnyRun]):

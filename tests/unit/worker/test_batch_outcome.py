@@ -11,6 +11,7 @@ from groupmq.core.backoff import Backoff
 from groupmq.core.codec import JSON
 from groupmq.core.queue_options import QueueOptions
 from groupmq.core.record import Record
+from groupmq.protocol.commands import RetryOutcome
 from groupmq.worker import batch_outcome
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 
@@ -33,6 +34,11 @@ def batch(
 
 def events(reports: list[RunReport]) -> list[str]:
     return [report.event for report in reports]
+
+
+def retry(report: RunReport) -> RetryOutcome:
+    assert isinstance(report.outcome, RetryOutcome)
+    return report.outcome
 
 
 def test_none_completes_every_job() -> None:
@@ -58,7 +64,7 @@ def test_any_other_return_value_fails_the_attempt_of_the_first_job_with_an_error
 def test_an_exception_in_the_list_stands_for_a_failed_job_and_those_behind_it_in_its_group_go_back() -> None:
     reports = batch_outcome.returned(HOLDS, batch(), ["a", ValueError("boom"), "c", ValueError("late")])
     assert events(reports) == ["completed", "retrying", "released", "released"]
-    assert reports[1].outcome[5] == "ValueError: boom"
+    assert retry(reports[1]).reason == "ValueError: boom"
 
 
 def test_behind_a_job_that_does_not_hold_its_group_the_others_end_as_they_say() -> None:
@@ -111,7 +117,7 @@ def test_without_a_group_each_job_ends_as_it_says() -> None:
 def test_batch_failed_completes_the_prefix_and_retries_that_job() -> None:
     reports = batch_outcome.raised(HOLDS, batch(), BatchFailed(at=2, reason="row 2 is bad"))
     assert events(reports) == ["completed", "completed", "retrying", "released"]
-    assert reports[2].outcome[5] == "row 2 is bad"
+    assert retry(reports[2]).reason == "row 2 is bad"
 
 
 def test_batch_failed_may_bring_the_results_of_the_prefix() -> None:
@@ -134,7 +140,7 @@ def test_the_cause_of_batch_failed_decides_about_its_job(cause: Exception, event
     reports = batch_outcome.raised(HOLDS, batch(), failed)
     assert events(reports) == ["completed", event, "released", "released"]
     if event == "retrying":
-        assert reports[1].outcome[3] == 9000
+        assert retry(reports[1]).delay_ms == 9000
 
 
 @pytest.mark.parametrize("failed", [BatchFailed(at=4), BatchFailed(at=2, results=[1])])
@@ -174,8 +180,8 @@ def test_rate_limited_rests_the_group_or_delays_every_job_without_one() -> None:
     assert events(batch_outcome.raised(HOLDS, batch(3, group=None), limited)) == ["rate_limited"] * 3
 
 
-def stopped(verdict: Any, error: BaseException, cancelled: set[int], n: int = 3) -> list[RunReport]:
-    return batch_outcome.stopped(HOLDS, batch(n), error, verdict, cancelled, 1.0, abandoned=False)
+def stopped(reason: Any, error: BaseException, cancelled: set[int], n: int = 3) -> list[RunReport]:
+    return batch_outcome.stopped(HOLDS, batch(n), error, reason, cancelled, 1.0, abandoned=False)
 
 
 def test_a_batch_that_is_stopped_by_closing_goes_back_untouched() -> None:

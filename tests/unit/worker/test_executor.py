@@ -38,7 +38,7 @@ class Harness:
         await self.go_on.wait()
         return "done"
 
-    def started(self, job: Job) -> None:
+    def begun(self, job: Job) -> None:
         pass
 
     def handler_raised(self, error: BaseException, job: Job) -> None:
@@ -120,7 +120,7 @@ async def test_a_word_to_stop_concerns_its_own_run_alone() -> None:
     assert {await harness.next_end(1), await harness.next_end(1)} == {("a", "completed"), ("c", "completed")}
 
 
-async def test_the_first_verdict_stands() -> None:
+async def test_the_first_reason_stands() -> None:
     harness = Harness()
     harness.start("a", 1, timeout=0.01)
     assert await harness.next_end(GRACE) == (
@@ -136,13 +136,13 @@ async def test_the_first_verdict_stands() -> None:
     assert harness.ends.empty()
 
 
-@pytest.mark.parametrize("verdict", ["timeout", "closing", "lease-lost", "cancelled"])
-async def test_however_a_run_is_stopped_it_ends_once(verdict: Any) -> None:
+@pytest.mark.parametrize("reason", ["timeout", "closing", "lease-lost", "cancelled"])
+async def test_however_a_run_is_stopped_it_ends_once(reason: Any) -> None:
     harness = Harness()
     harness.start("a", 1)
     await asyncio.sleep(0)
     run = harness.executor.runs[1]
-    harness.executor.stop(run, verdict)
+    harness.executor.stop(run, reason)
     harness.executor.stop(run, "cancelled")
     await harness.next_end(GRACE)
     harness.executor.abandon_all()
@@ -191,12 +191,12 @@ async def test_one_whose_lease_is_over_does_not_start() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "end"),
+    ("reason", "end"),
     [("closing", "released"), ("cancelled", "failed job 'a' was cancelled"), ("lease-lost", "nothing to say")],
 )
-async def test_one_that_is_stopped_before_it_has_begun_ends_without_its_handler(verdict: Any, end: str) -> None:
+async def test_one_that_is_stopped_before_it_has_begun_ends_without_its_handler(reason: Any, end: str) -> None:
     harness = Harness()
     harness.start("a", 1)
-    harness.executor.stop(harness.executor.runs[1], verdict)
+    harness.executor.stop(harness.executor.runs[1], reason)
     assert await harness.next_end(1) == ("a", end)
     assert (harness.ran, harness.executor.slots_used) == ([], 0)

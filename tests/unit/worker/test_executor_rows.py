@@ -83,7 +83,7 @@ class Harness:
         finally:
             self.running -= 1
 
-    def started(self, job: Job) -> None:
+    def begun(self, job: Job) -> None:
         self.say(f"{job.id} starts")
 
     def handler_raised(self, error: BaseException, job: Job) -> None:
@@ -210,12 +210,12 @@ async def test_closing_gives_back_what_has_not_started() -> None:
     assert harness.nothing_left
 
 
-@pytest.mark.parametrize("verdict", ["timeout", "closing", "lease-lost", "cancelled"])
-async def test_when_a_run_is_stopped_nobody_follows(verdict: Any) -> None:
+@pytest.mark.parametrize("reason", ["timeout", "closing", "lease-lost", "cancelled"])
+async def test_when_a_run_is_stopped_nobody_follows(reason: Any) -> None:
     harness = Harness()
     harness.start("abc", a=asyncio.Event())
     await asyncio.sleep(0)
-    harness.executor.stop(harness.executor.runs[1], verdict)
+    harness.executor.stop(harness.executor.runs[1], reason)
     await harness.hears("c released")
     await asyncio.sleep(0)
     assert [said for said in harness.said if said.endswith("starts")] == ["a starts"]

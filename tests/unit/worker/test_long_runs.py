@@ -3,32 +3,53 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 
 import pytest
 
+from groupmq.client.job import Job
+from groupmq.core.backoff import Backoff
+from groupmq.core.codec import JSON
+from groupmq.core.queue_options import QueueOptions
+from groupmq.core.record import Record
 from groupmq.worker import long_runs
 from groupmq.worker.long_runs import LongRuns
-from groupmq.worker.stopping import StoppableRun
+from groupmq.worker.outcome import OutcomePolicy, RunReport
+from groupmq.worker.runs import JobRun, RunRow
+
+POLICY = OutcomePolicy(QueueOptions(name="q"), Backoff.fixed(1))
 
 
 class Harness:
+    """The reporter of runs without handlers."""
+
+    leases_end = math.inf
+
     def __init__(self) -> None:
-        self.runs: list[StoppableRun] = []
-        self.reported: list[StoppableRun] = []
+        self.runs: dict[int, JobRun] = {}
+        self.reported: list[JobRun] = []
         self.heard = asyncio.Event()
-        self.long_runs = LongRuns(lambda: tuple(self.runs), self._report)
+        self.long_runs = LongRuns(self.runs, POLICY)
 
-    def _report(self, run: StoppableRun) -> None:
-        self.reported.append(run)
-        self.heard.set()
-
-    def start(self) -> StoppableRun:
-        run = StoppableRun()
-        run.started, run.begun = asyncio.get_running_loop().time(), True
-        self.runs.append(run)
+    def start(self) -> JobRun:
+        job = Job(None, JSON, "j", "active", Record(0, 0, 0, 0, 3, False, "g", {}, b"1"), 3)
+        job.fence, now = len(self.runs), time.monotonic()
+        run = self.runs[job.fence] = JobRun(job, RunRow([job], self), now)
+        run.begun_at = now
         if not self.long_runs.are_watched:
             self.long_runs.watch()
         return run
+
+    def report(self, report: RunReport) -> None:
+        assert report.event == "begun"
+        self.reported.append(self.runs[report.job.fence])
+        self.heard.set()
+
+    def _never(self, *_: object) -> None:
+        raise AssertionError("it only begins")
+
+    report_later = slot_freed = row_ended = _never
 
     async def hears(self) -> None:
         async with asyncio.timeout(10):
@@ -53,10 +74,9 @@ async def test_each_is_reported_once_when_it_has_lasted_for_long() -> None:
 
 async def test_one_that_has_ended_or_was_reported_otherwise_is_not_reported() -> None:
     harness = Harness()
-    ended, confirmed, unbegun = harness.start(), harness.start(), harness.start()
-    harness.runs.remove(ended)
-    confirmed.confirmed, unbegun.begun = True, False
-    last = harness.start()
+    confirmed, unbegun, last, ended = (harness.start() for _ in range(4))
+    del harness.runs[ended.fence]
+    confirmed.confirmed, unbegun.begun_at = True, None
     await harness.hears()
     assert harness.reported == [last]
 
@@ -65,7 +85,7 @@ async def test_one_that_began_later_is_looked_at_again() -> None:
     harness = Harness()
     harness.start()
     later = harness.start()
-    later.started += 0.05
+    later.begun_at = time.monotonic() + 0.05
     await harness.hears()
     assert later not in harness.reported
     await harness.hears()

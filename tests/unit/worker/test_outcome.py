@@ -16,7 +16,8 @@ from groupmq.core.errors import ConfigurationError, FailJob, PayloadTooLarge, Ra
 from groupmq.core.queue_options import QueueOptions
 from groupmq.core.record import Record
 from groupmq.protocol import commands
-from groupmq.worker.outcome import OutcomePolicy, described
+from groupmq.protocol.commands import FailureOutcome, RateLimitedOutcome, RetryOutcome, SnoozeOutcome
+from groupmq.worker.outcome import OutcomePolicy, RunReport, described
 from tests.support.hostile import Opaque, Unprintable
 
 OPTIONS = QueueOptions(name="q", max_payload=1000)
@@ -30,12 +31,21 @@ def running(attempts_made: int = 0, max_attempts: int = 3, **options: Any) -> Jo
     return job
 
 
-def retried(report: Any) -> tuple[int, bool, str]:
+def retried(report: RunReport) -> tuple[int, bool, str]:
     """The delay of a retry, whether the group goes on, and the reason."""
     assert report.event == "retrying"
-    kind, job_id, fence, delay_ms, yields, reason, _stack, _error = report.outcome
-    assert (kind, job_id, fence) == (commands.RETRY, "id", 77)
-    return delay_ms, yields, reason
+    outcome = report.outcome
+    assert isinstance(outcome, RetryOutcome)
+    assert (outcome.kind, outcome.id, outcome.fence) == (commands.RETRY, "id", 77)
+    return outcome.delay_ms, outcome.yields, outcome.reason
+
+
+def failed(report: RunReport) -> FailureOutcome:
+    assert report.event == "failed"
+    outcome = report.outcome
+    assert isinstance(outcome, FailureOutcome)
+    assert (outcome.kind, outcome.id, outcome.fence) == (commands.FAIL, "id", 77)
+    return outcome
 
 
 def test_a_value_returned_is_the_result() -> None:
@@ -52,16 +62,14 @@ def test_nothing_returned_stores_nothing() -> None:
 @pytest.mark.parametrize("value", [object(), "\ud800", {1: object()}, 1j])
 def test_a_value_that_cannot_be_stored_fails_the_job_whatever_attempts_remain(value: object) -> None:
     report = POLICY.returned(running(max_attempts=10), value)
-    assert report.event == "failed"
-    assert report.outcome[:3] == (commands.FAIL, "id", 77)
-    assert report.outcome[3].startswith("ConfigurationError: return value: cannot be serialized")
+    assert failed(report).reason.startswith("ConfigurationError: return value: cannot be serialized")
     assert isinstance(report.error, ConfigurationError)
 
 
 def test_a_value_too_large_fails_the_job_and_says_so() -> None:
     report = POLICY.returned(running(), "x" * 2000)
     assert isinstance(report.error, PayloadTooLarge)
-    assert "return value: 2,002 bytes are more than max_payload (1,000 bytes)" in report.outcome[3]
+    assert "return value: 2,002 bytes are more than max_payload (1,000 bytes)" in failed(report).reason
 
 
 def test_an_error_is_retried_while_attempts_remain() -> None:
@@ -84,15 +92,15 @@ def test_the_last_error_is_the_reason_of_the_failure_with_its_stack() -> None:
         raise ValueError("boom")
     except ValueError as error:
         report = POLICY.raised(running(2), error)
-    kind, _, _, reason, stack, raised = report.outcome
-    assert (kind, reason, raised) == (commands.FAIL, "ValueError: boom", "ValueError")
-    assert stack.startswith("Traceback")
-    assert "test_outcome.py" in stack
+    outcome = failed(report)
+    assert (outcome.reason, outcome.error) == ("ValueError: boom", "ValueError")
+    assert outcome.stack.startswith("Traceback")
+    assert "test_outcome.py" in outcome.stack
 
 
 def test_fail_job_ends_the_job_at_once_in_its_own_words() -> None:
     report = POLICY.raised(running(max_attempts=10), FailJob("no such account"))
-    assert (report.event, report.outcome[3]) == ("failed", "no such account")
+    assert failed(report).reason == "no such account"
 
 
 @pytest.mark.parametrize(("delay", "ms"), [(0, 0), (1.5, 1500), (timedelta(minutes=1), 60_000)])
@@ -139,14 +147,17 @@ def test_rate_limited_rests_the_group_for_as_long_as_it_says(after: Any, ms: int
 
 
 def test_rate_limited_rests_for_a_second_by_default() -> None:
-    assert POLICY.raised(running(), RateLimited()).outcome[:4] == (commands.RATE_LIMITED, "id", 77, 1000)
+    outcome = POLICY.raised(running(), RateLimited()).outcome
+    assert isinstance(outcome, RateLimitedOutcome)
+    assert outcome.delay_ms == 1000
 
 
 @pytest.mark.parametrize("after", [-1, "1", None, math.nan, math.inf, True, Opaque(), 10**400])
 def test_a_bad_retry_after_costs_neither_the_job_nor_the_service_it_calls(after: Any) -> None:
-    report = POLICY.raised(running(), RateLimited(retry_after=after))
-    assert report.outcome[:4] == (commands.RATE_LIMITED, "id", 77, 1000)
-    assert report.outcome[4].startswith("rate limited (RateLimited.retry_after: expected ")
+    outcome = POLICY.raised(running(), RateLimited(retry_after=after)).outcome
+    assert isinstance(outcome, RateLimitedOutcome)
+    assert outcome.delay_ms == 1000
+    assert outcome.reason.startswith("rate limited (RateLimited.retry_after: expected ")
 
 
 @pytest.mark.parametrize(("attempts_made", "max_attempts"), [(0, 1), (2, 3), (50, 3)])
@@ -170,16 +181,20 @@ def test_snooze_brings_the_job_back_later(after: Any, ms: int) -> None:
 
 @pytest.mark.parametrize("after", [-1, "1", None, math.nan, math.inf, True, Opaque(), 10**400])
 def test_a_bad_delay_of_snooze_costs_nothing_and_the_reason_says_so(after: Any) -> None:
-    report = POLICY.raised(running(2, 3), Snooze(after, "not yet"))
-    assert report.outcome[:4] == (commands.SNOOZE, "id", 77, 1000)
-    assert report.outcome[5].startswith("not yet (Snooze.delay: expected ")
-    assert report.outcome[5].endswith("; 1 s was used)")
+    outcome = POLICY.raised(running(2, 3), Snooze(after, "not yet")).outcome
+    assert isinstance(outcome, SnoozeOutcome)
+    assert outcome.delay_ms == 1000
+    assert outcome.reason.startswith("not yet (Snooze.delay: expected ")
+    assert outcome.reason.endswith("; 1 s was used)")
 
 
 def test_a_snoozed_job_yields_as_its_retries_do() -> None:
     assert POLICY.raised(running(y=True), Snooze(5)).yields
     assert not POLICY.raised(running(y=True), Snooze(0)).yields
-    assert OutcomePolicy(replace(OPTIONS, on_retry="yield"), Backoff.fixed(2)).raised(running(), Snooze(5)).outcome[4]
+    yields = OutcomePolicy(replace(OPTIONS, on_retry="yield"), Backoff.fixed(2))
+    outcome = yields.raised(running(), Snooze(5)).outcome
+    assert isinstance(outcome, SnoozeOutcome)
+    assert outcome.yields
 
 
 def broken_policy(answer: Any) -> OutcomePolicy:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from groupmq.client.job import Job
 from groupmq.core.codec import JSON
 from groupmq.core.record import Record
@@ -12,9 +10,12 @@ from groupmq.worker.outcome import RunReport
 from groupmq.worker.portions import portion_of
 
 
-def report(group: str | None, outcome: tuple[Any, ...] | None = None) -> RunReport:
-    job = Job(None, JSON, "j", "active", Record(0, 0, 0, 0, 0, False, group, {}, b"null"), 1)
-    return RunReport(job, outcome or commands.completed("j", 1, None), "completed")
+def job_of(group: str | None) -> Job:
+    return Job(None, JSON, "j", "active", Record(0, 0, 0, 0, 0, False, group, {}, b"null"), 1)
+
+
+def report(group: str | None, result: bytes | None = None) -> RunReport:
+    return RunReport(job_of(group), commands.completed("j", 1, result), "completed", result=result)
 
 
 def test_few_reports_go_out_together() -> None:
@@ -37,12 +38,12 @@ def test_completed_jobs_that_are_kept_cost_more() -> None:
 
 
 def test_failures_cost_more_than_completions() -> None:
-    failed = [report(f"g{i}", commands.failed("j", 1, "boom", "")) for i in range(1000)]
+    failed = [RunReport(job_of(f"g{i}"), commands.failed("j", 1, "boom", ""), "failed") for i in range(1000)]
     assert portion_of(failed) < portion_of([report(f"g{i}") for i in range(1000)])
 
 
 def test_large_results_go_out_one_by_one() -> None:
-    large = [report(f"g{i}", commands.completed("j", 1, bytes(2 * 1024 * 1024))) for i in range(3)]
+    large = [report(f"g{i}", bytes(2 * 1024 * 1024)) for i in range(3)]
     assert portion_of(large) == 1
     assert portion_of([*large[:0], report("g")]) == 1
 
