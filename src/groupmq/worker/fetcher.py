@@ -283,11 +283,11 @@ class Fetcher:
             policy=now.policy,
             row=asks.row,
             fill=asks.fill,
-            together_ms=self._together_ms(),
+            batch_wait_ms=self._together_ms(),
             confirms=True,
             offers=self._offered(asks),
             received=self.grants.received,
-            batch=settings.turn_size,
+            turn_size=settings.turn_size,
             epoch=None if settings.turn_size is None else self._demand.epoch,
         )
 
