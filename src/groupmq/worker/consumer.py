@@ -90,7 +90,7 @@ class Consumer:
         if self._state != "closing":
             return
         setup, parts = self._setup, self.parts
-        await leave(setup.worker, setup.options.name, self.queue, parts, self._deadline, setup.options.logger)
+        await leave(setup.options.name, self.queue, parts, self._deadline, setup.options.logger)
         parts.heartbeat.abandon()
         parts.executor.close()
         await parts.maintenance.close()

@@ -111,7 +111,7 @@ def make_parts(setup: ConsumerSetup, queue: Queue, reachability: Reachability, l
         executor = Executor(setup.invoke, outcomes, telemetry, prefetch, ended, setup.preparing)
     else:
         executor = BatchExecutor(setup.invoke, outcomes, telemetry, ended)
-    demand = _demand(options, shared, prefetch)
+    demand = _demand(setup, shared, prefetch)
     share = None if setup.slots is None else setup.slots.join(SlotUse(executor, demand))
     dispatcher = Dispatcher(
         options.name,
@@ -147,7 +147,16 @@ def make_parts(setup: ConsumerSetup, queue: Queue, reachability: Reachability, l
     return WorkerParts(maintenance, executor, dispatcher, fetcher, prefetch, leases, heartbeat)
 
 
-def _demand(options: WorkerOptions, shared: QueueOptions, prefetch: Prefetch) -> Demand:
+def _offers(setup: ConsumerSetup, shared: QueueOptions) -> bool:
+    """Whether an add may grant a job to this consumer while it is idle.
+
+    No offers where a free slot may be used by others, or where several jobs are taken together or in turns.
+    """
+    return setup.watches_marker and setup.slots is None and setup.options.batch is None and not shared.exclusive
+
+
+def _demand(setup: ConsumerSetup, shared: QueueOptions, prefetch: Prefetch) -> Demand:
+    options = setup.options
     return Demand(
         prefetch,
         options.concurrency,
@@ -156,6 +165,8 @@ def _demand(options: WorkerOptions, shared: QueueOptions, prefetch: Prefetch) ->
         atomic=options.atomic_completion,
         exclusive=shared.exclusive,
         batch=options.batch,
+        batch_wait_ms=options.batch_wait_ms,
+        offers=_offers(setup, shared),
     )
 
 
@@ -167,13 +178,12 @@ def _fetcher(
     demand: Demand,
     reachability: Reachability,
 ) -> Fetcher:
-    options, exclusive, connection = setup.options, queue.options.exclusive, queue._connection
+    options, shared, connection = setup.options, queue.options, queue._connection
     keys = connection.session.keys
-    markers = [keys.wake, keys.wake_of(setup.worker)] if exclusive else [keys.wake]
-    # No offers where a free slot may be used by others, or where several jobs are taken together or in turns.
-    offers = setup.watches_marker and setup.slots is None and options.batch is None and not exclusive
-    if offers:
-        markers.append(keys.grants(setup.worker))
+    markers = [keys.wake, keys.wake_of(setup.worker)] if shared.exclusive else [keys.wake]
+    grants = keys.grants(setup.worker) if _offers(setup, shared) else None
+    if grants is not None:
+        markers.append(grants)
     return Fetcher(
         dispatcher,
         demand,
@@ -183,17 +193,13 @@ def _fetcher(
         if setup.watches_marker
         else None,
         FetchSettings(
-            setup.worker,
-            live,
-            turn_size=options.batch_size if exclusive else None,
-            together_ms=None if options.batch is None else options.batch_wait_ms,
-            grants=keys.grants(setup.worker) if offers else None,
+            setup.worker, live, turn_size=options.batch_size if shared.exclusive else None, grants=grants
         ),
         setup.waits_until_asked,
     )
 
 
 def _when_blocked(fetcher: Fetcher, heartbeat: Heartbeat) -> None:
-    if fetcher.unseen.any():
+    if fetcher.has_unseen():
         heartbeat.start()  # it does not beat yet in a partition where this worker has had no job
     heartbeat.hurry()
