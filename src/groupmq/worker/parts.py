@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from groupmq.client.answers.jobs import MakeJob
 from groupmq.client.connection.blocking_reads import WakeConnection
 from groupmq.client.job import Job
-from groupmq.client.queue.queue import Queue
+from groupmq.client.queue.access import QueueAccess
 from groupmq.core.queue_options import QueueOptions
 from groupmq.core.worker_options import WorkerOptions
 from groupmq.sync.connection.mail import MailConnection
@@ -89,15 +89,15 @@ class SlotUse(NamedTuple):
         return self.demand.is_hungry
 
 
-def make_parts(setup: ConsumerSetup, queue: Queue, reachability: Reachability, loop_watch: LoopWatch) -> WorkerParts:
-    """The parts of one consumer, which works for `queue`."""
-    options, telemetry = setup.options, setup.telemetry
-    shared, connection = queue.options, queue._connection
-    serializer, live = shared.serializer, LiveSettings(queue, options)
+def make_parts(
+    setup: ConsumerSetup, access: QueueAccess, reachability: Reachability, loop_watch: LoopWatch
+) -> WorkerParts:
+    """The parts of one consumer."""
+    options, telemetry, queue = setup.options, setup.telemetry, access.queue
+    shared, live = queue.options, LiveSettings(queue, options)
 
     def make_jobs() -> MakeJob[Job]:
-        attempts = live.now().max_attempts
-        return lambda job_id, state, stored: Job(queue, serializer, job_id, state, stored, attempts)
+        return access.job_maker(live.now().max_attempts, telemetry.progress, setup.context)
 
     def ended() -> None:
         setup.changed()
@@ -105,7 +105,7 @@ def make_parts(setup: ConsumerSetup, queue: Queue, reachability: Reachability, l
 
     outcomes = OutcomePolicy(shared, options.backoff, live)
     prefetch = Prefetch(options.prefetch)
-    maintenance = Maintenance(options, live, queue._call, reachability, telemetry)
+    maintenance = Maintenance(options, live, access.call, reachability, telemetry)
     executor: JobExecutor
     if options.batch is None:
         executor = Executor(setup.invoke, outcomes, telemetry, prefetch, ended, setup.preparing)
@@ -122,18 +122,15 @@ def make_parts(setup: ConsumerSetup, queue: Queue, reachability: Reachability, l
         prefetch,
         telemetry,
         share,
-        setup.context,
         on_drained=setup.on_drained,
         on_idle=setup.changed,
         on_tick=maintenance.tick_in,
     )
-    fetcher = _fetcher(setup, queue, live, dispatcher, demand, reachability)
+    fetcher = _fetcher(setup, access, live, dispatcher, demand, reachability)
     leases = LeaseKeeper(options, live, executor, fetcher, dispatcher, outcomes, loop_watch, reachability)
     heartbeat = Heartbeat(
         # A beat that hangs must be given up in time for the next one to save the leases.
-        lambda: MailConnection(
-            connection.endpoint, shared, min(max(options.heartbeat, 0.2), 10.0), connection.session.known
-        ),
+        lambda: MailConnection(access.endpoint, shared, min(max(options.heartbeat, 0.2), 10.0), access.known),
         HeartbeatSettings(setup.worker, live),
         leases,
     )
@@ -172,14 +169,13 @@ def _demand(setup: ConsumerSetup, shared: QueueOptions, prefetch: Prefetch) -> D
 
 def _fetcher(
     setup: ConsumerSetup,
-    queue: Queue,
+    access: QueueAccess,
     live: LiveSettings,
     dispatcher: Dispatcher,
     demand: Demand,
     reachability: Reachability,
 ) -> Fetcher:
-    options, shared, connection = setup.options, queue.options, queue._connection
-    keys = connection.session.keys
+    options, shared, keys = setup.options, access.queue.options, access.keys
     markers = [keys.wake, keys.wake_of(setup.worker)] if shared.exclusive else [keys.wake]
     grants = keys.grants(setup.worker) if _offers(setup, shared) else None
     if grants is not None:
@@ -188,13 +184,9 @@ def _fetcher(
         dispatcher,
         demand,
         reachability,
-        connection,
-        partial(WakeConnection, connection.endpoint, markers, options.blocking_timeout)
-        if setup.watches_marker
-        else None,
-        FetchSettings(
-            setup.worker, live, turn_size=options.batch_size if shared.exclusive else None, grants=grants
-        ),
+        access.connection,
+        partial(WakeConnection, access.endpoint, markers, options.blocking_timeout) if setup.watches_marker else None,
+        FetchSettings(setup.worker, live, turn_size=options.batch_size if shared.exclusive else None, grants=grants),
         setup.waits_until_asked,
     )
 
