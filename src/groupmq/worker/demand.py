@@ -101,7 +101,7 @@ class RequesterDemand:
         self.put_off: float | None = None
         """Since when a call waits for the end of these rows."""
         self.urgent = False
-        """There is something to send that no other outcome will ask a call for."""
+        """A call is to be made as soon as possible, even if it only reports."""
 
     def row_started(self) -> None:
         """A row has come that this requester has taken."""
@@ -112,7 +112,7 @@ class RequesterDemand:
         self.in_hand -= 1
 
     def hurry(self) -> None:
-        """There is an outcome that must go out as soon as a call can be made."""
+        """Make a call as soon as one can be made: what there is to send must not wait for another reason to call."""
         self.urgent = True
 
 
