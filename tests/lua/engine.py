@@ -108,16 +108,16 @@ class Engine:
         policy: Policy | None = None,
         row: int = 1,
         fill: int = 0,
-        together_ms: int | None = None,
+        batch_wait_ms: int | None = None,
         confirms: bool = False,
         offers: bool | None = None,
         received: int = 0,
-        batch: int | None = None,
+        turn_size: int | None = None,
         epoch: int | None = None,
     ) -> Advanced:
         self.requests += 1
-        if self.options.exclusive and batch is None:
-            batch, epoch = 10_000, 0
+        if self.options.exclusive and turn_size is None:
+            turn_size, epoch = 10_000, 0
         return self.call(
             commands.advance(
                 worker=worker,
@@ -129,11 +129,11 @@ class Engine:
                 policy=policy or self.policy,
                 row=row,
                 fill=fill,
-                together_ms=together_ms,
+                batch_wait_ms=batch_wait_ms,
                 confirms=confirms,
                 offers=offers,
                 received=received,
-                batch=batch,
+                turn_size=turn_size,
                 epoch=epoch,
                 now=self.now,
             )

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("nothing_to_mend")
 
 
 def batches(engine: Engine, take: int = 1, size: int = 3, wait: int = 0, **how: Any) -> Advanced:
-    return engine.advance(take=take, row=size, together_ms=wait, **how)
+    return engine.advance(take=take, row=size, batch_wait_ms=wait, **how)
 
 
 def ids(answer: Advanced) -> list[list[str]]:

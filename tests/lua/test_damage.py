@@ -209,7 +209,7 @@ def next_minute(engine: Engine) -> None:
 
 def begin_turn(engine: Engine) -> None:
     engine.add("runs", "waits", group=None)
-    engine.advance(take=1, worker="w", batch=5, epoch=0)
+    engine.advance(take=1, worker="w", turn_size=5, epoch=0)
 
 
 Prepared = tuple[dict[str, Any], Action, Action]

@@ -16,8 +16,8 @@ from tests.lua.engine import LEASE, SECOND, Engine
 class Person:
     """A worker of an exclusive queue, with one requester and an epoch like a real one."""
 
-    def __init__(self, engine: Engine, name: str, batch: int = 2) -> None:
-        self.engine, self.name, self.batch = engine, name, batch
+    def __init__(self, engine: Engine, name: str, turn_size: int = 2) -> None:
+        self.engine, self.name, self.turn_size = engine, name, turn_size
         self.epoch = 0
         self.held: list[Taken] = []
 
@@ -27,7 +27,7 @@ class Person:
             take=n,
             worker=self.name,
             requester=f"{self.name}:0",
-            batch=self.batch,
+            turn_size=self.turn_size,
             epoch=self.epoch,
             lease_ms=lease_ms,
         )
@@ -71,13 +71,13 @@ def test_while_one_worker_has_a_turn_no_other_gets_anything(lone: Engine, ann: P
     assert turn(lone) == ["ann", 1, LEASE, 1]
 
 
-def test_a_turn_has_at_most_a_batch_of_jobs_however_many_are_asked_for(lone: Engine, ann: Person) -> None:
+def test_a_turn_has_at_most_so_many_jobs_however_many_are_asked_for(lone: Engine, ann: Person) -> None:
     lone.add(*"abcdef", group=None)
     assert ann.ask(10) == ["a", "b"]
     assert ann.ask(10) == []
 
 
-def test_a_turn_goes_on_in_the_trip_that_reports_until_its_batch_is_full(lone: Engine, ann: Person) -> None:
+def test_a_turn_goes_on_in_the_trip_that_reports_until_it_is_full(lone: Engine, ann: Person) -> None:
     lone.add(*"abcdef", group=None)
     assert ann.ask(1) == ["a"]
     assert ann.finish(1) == ["b"]
@@ -86,7 +86,7 @@ def test_a_turn_goes_on_in_the_trip_that_reports_until_its_batch_is_full(lone: E
     assert turn(lone) == []
 
 
-def test_a_full_batch_passes_the_turn_to_a_waiting_worker(lone: Engine, ann: Person, bob: Person) -> None:
+def test_a_full_turn_is_passed_to_a_waiting_worker(lone: Engine, ann: Person, bob: Person) -> None:
     lone.add(*"abcdef", group=None)
     ann.ask()
     lone.woken()
@@ -280,7 +280,7 @@ def test_a_request_sent_again_is_answered_the_same_with_its_epoch(lone: Engine, 
     lone.add("a", "b", group=None)
 
     def ask() -> Advanced:
-        return lone.advance(take=1, worker="ann", requester="ann:0", request=7, batch=2, epoch=0)
+        return lone.advance(take=1, worker="ann", requester="ann:0", request=7, turn_size=2, epoch=0)
 
     first, again = ask(), ask()
     assert [job.fence for job in again.jobs] == [job.fence for job in first.jobs]
@@ -295,7 +295,7 @@ def test_groups_keep_their_order_inside_and_across_turns(lone: Engine) -> None:
     for i in range(6):
         lone.add(f"g{i}", group="g")
         lone.add(f"h{i}", group="h")
-    people = [Person(lone, f"p{i}", batch=3) for i in range(3)]
+    people = [Person(lone, f"p{i}", turn_size=3) for i in range(3)]
     started: list[str] = []
     for _ in range(50):
         for person in people:

@@ -91,7 +91,7 @@ def test_no_event_says_a_second_time_that_it_began(engine: Engine, granted: Take
 
 def test_the_jobs_of_a_batch_are_granted_too(engine: Engine) -> None:
     engine.add(*"abc")
-    engine.take_row(together_ms=0, confirms=True)
+    engine.take_row(batch_wait_ms=0, confirms=True)
     assert engine.look().granted == set("abc")
-    engine.take_row(together_ms=0)
+    engine.take_row(batch_wait_ms=0)
     assert OPERATIONS["remove"](engine, "b") == 2

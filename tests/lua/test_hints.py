@@ -141,10 +141,10 @@ def test_the_end_of_a_turn_wakes_the_next_and_leaves_no_marker_of_the_last(make_
     engine = make_engine(exclusive=True)
     engine.add("a", group="a")
     engine.add("b", group="b")
-    taken = engine.take_one(batch=1, epoch=0)
+    taken = engine.take_one(turn_size=1, epoch=0)
     engine.add("c", group="c")
     engine.woken()
-    engine.advance(commands.completed(taken.id, taken.fence, None), take=take, batch=1, epoch=1)
+    engine.advance(commands.completed(taken.id, taken.fence, None), take=take, turn_size=1, epoch=1)
     assert engine.woken()
     assert not engine.woken_for_its_turn("w")
 

@@ -108,14 +108,14 @@ class Mixture:
         outcomes = [self.outcome(job) for job in ended]
         self.advance(worker, ended, outcomes, self.pick.choice([0, 1, 2, 5]), 2)
 
-    def advance(self, worker: str, ended: list[Taken], outcomes: list[Outcome], take: int, batch: int) -> None:
+    def advance(self, worker: str, ended: list[Taken], outcomes: list[Outcome], take: int, turn_size: int) -> None:
         answer = self.engine.advance(
             *outcomes,
             take=take,
             worker=worker,
             requester=f"{worker}:0",
             lease_ms=LEASES[worker],
-            batch=batch,
+            turn_size=turn_size,
             epoch=self.epochs[worker],
         )
         self.epochs[worker] = answer.epoch

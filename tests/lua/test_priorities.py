@@ -64,7 +64,7 @@ def test_twelve_thousand_adds_in_one_millisecond_start_by_priority_then_arrival(
     if group:
         engine.limit(group, 1000)
     started: list[str] = []
-    while answer := engine.advance(take=1000, batch=1000, epoch=0).jobs:
+    while answer := engine.advance(take=1000, turn_size=1000, epoch=0).jobs:
         started += [job.id for job in answer]
         engine.complete(*answer)
     assert started == names(sorted(jobs))

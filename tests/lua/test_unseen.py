@@ -66,7 +66,7 @@ def test_the_request_that_is_sent_again_brings_nothing(engine: Engine) -> None:
 def test_in_an_exclusive_queue_the_turn_ends_with_the_last_job(make_engine: MakeEngine) -> None:
     engine = make_engine(exclusive=True)
     engine.add("a")
-    engine.advance(take=1, batch=1, epoch=0, confirms=True)
+    engine.advance(take=1, turn_size=1, epoch=0, confirms=True)
     assert beat(engine).taken_back
     assert engine.call(commands.look_turn(engine.now)) == []
     assert engine.violations() == []

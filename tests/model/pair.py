@@ -68,7 +68,7 @@ class Pair(RuleBasedStateMachine):
     @invariant()
     def stored_as_the_model_says(self) -> None:
         self.look()
-        found = differences(self.model, self.stored, self.kind.batch)
+        found = differences(self.model, self.stored, self.kind.turn_size)
         assert not found, "\n  ".join(["not as the model says:", *found])
 
     def look(self) -> None:

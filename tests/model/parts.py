@@ -113,7 +113,7 @@ class Request:
     reports: tuple[Report, ...]
     take: int
     lease_ms: int
-    batch: int = 1
+    turn_size: int = 1
     epoch: int = 0
     """The epoch of the turn that this worker believes it has, in an exclusive queue."""
     chosen: tuple[str, ...] | None = None

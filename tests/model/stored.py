@@ -222,24 +222,24 @@ def _active(job: Any) -> tuple[Any, ...]:
     return lease.deadline, *known, job.group, lease.worker
 
 
-def differences(model: Model, stored: Stored, batch: int) -> list[str]:
+def differences(model: Model, stored: Stored, turn_size: int) -> list[str]:
     """Every difference between the server and the model, and every broken invariant."""
     want, have = expected(model, stored.keyspace.now), stored.state()
     found = [f"{name}: stored {have[name]!r}, expected {want[name]!r}" for name in want if have[name] != want[name]]
     found += keyspace.violations(stored.keyspace)
     found += [f"a key outside of the queue: {key!r}" for key in stored.foreign]
     ready = set(stored.keyspace.ready) - model.awaited
-    if ready and needs_marker(model, stored.keyspace.now, batch) and not stored.marker(model.turn):
+    if ready and needs_marker(model, stored.keyspace.now, turn_size) and not stored.marker(model.turn):
         found.append(f"{sorted(ready)} are ready, but no marker wakes a worker")
     offered = stored.keyspace.offer
     if offered is not None and offered != model.offer:
         found.append(f"the stored offer is {offered}, expected {model.offer}")
-    if ready and offered and needs_marker(model, stored.keyspace.now, batch):
+    if ready and offered and needs_marker(model, stored.keyspace.now, turn_size):
         found.append(f"{sorted(ready)} are ready, but the next job that is added is granted before them")
     return found
 
 
-def needs_marker(model: Model, now: int, batch: int) -> bool:
+def needs_marker(model: Model, now: int, turn_size: int) -> bool:
     """Whether ready work needs a marker: not while nothing may start, or if the workers that may take it know of it.
 
     A turn whose leases are over ends with the next call, which has its own timer. While due jobs have not joined their
@@ -249,4 +249,4 @@ def needs_marker(model: Model, now: int, batch: int) -> bool:
         return False
     if model.turn is not None and model.overdue_to_join(now) and not model.runnable(now):
         return False
-    return model.turn is None or (model.turn.taken < batch and model.turn.deadline > now)
+    return model.turn is None or (model.turn.taken < turn_size and model.turn.deadline > now)

@@ -50,8 +50,8 @@ class Kind:
     steady: bool = True
     """Whether the clock never steps back. Expired state is deleted by the next call that sees it; what happens to it
     after a step back is not promised."""
-    batch: int = 2
-    """The batch size of each worker in an exclusive queue."""
+    turn_size: int = 2
+    """Jobs that each worker takes in a turn of an exclusive queue."""
     extras: bool = True
     """Whether ttls, dedupe, repeating jobs, progress, logs and cancelling are used; without them, other steps are more
     frequent."""
@@ -75,12 +75,12 @@ KINDS = (
     Kind("queue rate", {"rate_limit": RateLimit(2, 0.5)}),
     Kind("group rate", {"group_rate_limit": RateLimit(2, 0.3)}),
     Kind("exclusive", {"exclusive": True}),
-    Kind("exclusive batches", {"exclusive": True, "max_group_size": 4}, batch=3),
+    Kind("exclusive, short turns", {"exclusive": True, "max_group_size": 4}, turn_size=3),
     Kind("max group", {"max_group_size": 3}, steady=False),
     Kind("ageing", {"priority_ageing_ms": 50}, steady=False),
     Kind("round robin with rates", {"fairness": "round-robin", "group_rate_limit": RateLimit(1, 0.05)}),
     Kind("round robin with windows", {"fairness": "round-robin", "ordering": LATE, "max_group_size": 4}),
-    Kind("exclusive with rate", {"exclusive": True, "rate_limit": RateLimit(3, 0.2)}, batch=3),
+    Kind("exclusive with rate", {"exclusive": True, "rate_limit": RateLimit(3, 0.2)}, turn_size=3),
     Kind("both rates", {"rate_limit": RateLimit(3, 0.4), "group_rate_limit": RateLimit(1, 0.1)}),
     Kind("events in rounds", {"ordering": Ordering.event_time(0.05), "fairness": "round-robin", "exclusive": True}),
     Kind("ageing windows", {"ordering": LATE, "priority_ageing_ms": 1000, "group_rate_limit": RateLimit(2, 0.1)}),

@@ -162,9 +162,9 @@ class Work(Pair):
         if self.model.options.exclusive:
             lease_ms = draws.LEASES[0]  # all leases of an exclusive queue have the same length
         epoch = self.epochs.get(requester[0], 0)
-        batch = self.kind.batch
+        turn_size = self.kind.turn_size
         request = Request(
-            requester[0], requester[1], self.requests, reports, take, lease_ms, batch, epoch, row=row, fill=fill
+            requester[0], requester[1], self.requests, reports, take, lease_ms, turn_size, epoch, row=row, fill=fill
         )
         offers = (None, True, False, True)[self.requests % 4]
         request = replace(request, offers=offers, received=self.received.get(requester[0], 0))
@@ -283,11 +283,11 @@ class Work(Pair):
             policy=self.model.policy,
             row=request.row,
             fill=request.fill,
-            together_ms=request.together,
+            batch_wait_ms=request.together,
             confirms=request.confirms,
             offers=request.offers,
             received=request.received,
-            batch=request.batch if exclusive else None,
+            turn_size=request.turn_size if exclusive else None,
             epoch=request.epoch if exclusive else None,
             now=self.now,
         )

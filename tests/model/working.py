@@ -351,18 +351,18 @@ class Working(Ending):
     def _turn_allows(self, request: Request, now: int) -> tuple[int, set[int]]:
         """How many jobs the worker may take, and when it should ask again because another worker has the turn.
 
-        A turn continues while its worker has jobs, or takes new ones in the call that ends the last ones, until its
-        batch is full. A new turn begins when no worker has a job, and only for a worker that believes it has none.
+        A turn continues while its worker has jobs, or takes new ones in the call that ends the last ones, until it is
+        full. A new turn begins when no worker has a job, and only for a worker that believes it has none.
         """
         if not self.options.exclusive:
             return request.take, set()
         turn, live = self.turn, bool(self.leased() or self.stopping)
-        if turn and not live and (turn.worker != request.worker or turn.taken >= request.batch):
+        if turn and not live and (turn.worker != request.worker or turn.taken >= request.turn_size):
             self.turn = turn = None
         if turn is None:
-            return 0 if live or request.epoch else min(request.take, request.batch), set()
+            return 0 if live or request.epoch else min(request.take, request.turn_size), set()
         if turn.worker == request.worker:
-            return max(0, min(request.take, request.batch - turn.taken)), set()
+            return max(0, min(request.take, request.turn_size - turn.taken)), set()
         return 0, {max(now, turn.deadline)}
 
     def _take_turn(self, request: Request, taken: int, now: int) -> None:

@@ -13,7 +13,7 @@ from groupmq.worker.parts import WorkerParts
 def parts_of_each(worker: Worker) -> list[WorkerParts]:
     """The parts of each consumer of a worker that has started."""
     assert worker._consumers is not None, "the worker has not started"
-    return [consumer.parts for consumer in worker._consumers._all]
+    return [consumer._parts for consumer in worker._consumers._all]
 
 
 def parts_of(worker: Worker) -> WorkerParts:
@@ -33,7 +33,7 @@ def at_start(worker: Worker, change: Callable[[WorkerParts], object]) -> None:
     def changed(*args: Any) -> ConsumerSet:
         consumers = make(*args)
         for consumer in consumers._all:
-            change(consumer.parts)
+            change(consumer._parts)
         return consumers
 
     worker._make_consumers = changed  # type: ignore[method-assign, assignment]

@@ -90,15 +90,23 @@ class Snapshot:
     """Whether its id was given to `add`, so that other jobs may have had it before."""
 
     def __init__(
-        self, queue: Any, serializer: Serializer, job_id: str, state: str, stored: Stored, max_attempts: int
+        self,
+        queue: Any,
+        serializer: Serializer,
+        job_id: str,
+        state: str,
+        stored: Stored,
+        max_attempts: int,
+        on_progress: Callable[[Any, Any], None] | None = None,
     ) -> None:
-        """`stored`: the record, or its bytes."""
+        """`stored`: the record, or its bytes. `on_progress`: called in a worker when the handler reports progress."""
         self._queue = queue
         self._serializer = serializer
         self.id = job_id
         self.state = state
         self.attempts_made = self.fence = self._started_ms = self._finished_ms = 0
-        self.worker = self._raw_result = self._on_progress = None
+        self.worker = self._raw_result = None
+        self._on_progress = on_progress
         self._data = _UNREAD
         if isinstance(stored, bytes):
             own_max, self.group_id, options, self._raw_data, self._raw_sort_key = parts(stored)

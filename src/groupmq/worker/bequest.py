@@ -7,30 +7,27 @@ and still run its jobs.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
+from groupmq.client.queue.access import QueueAccess
 from groupmq.client.queue.queue import Queue
+from groupmq.core.worker_options import WorkerOptions
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Policy, Stalled
-
-if TYPE_CHECKING:
-    from groupmq.worker.worker import Worker
 
 _PER_CALL = 30
 """Leases that one call takes back: the same number as of leases that have expired."""
 
 
-def bequest_of(worker: Worker) -> str | None:
-    """The facts that `take_back` needs, as text; None if the leases have to expire."""
-    queue, options = worker.queue, worker.options
-    url = queue._connection.endpoint.url
+def bequest_of(worker: str, options: WorkerOptions, access: QueueAccess) -> str | None:
+    """The facts that `take_back` needs, as text; None if the leases have to expire. `worker`: its id."""
+    url = access.endpoint.url
     # A handler in a child process outlives the worker, and the supervisor cannot see when it ends.
     if url is None or options.executor == "process":
         return None
-    shared = queue.options
+    shared = access.queue.options
     return json.dumps(
         {
-            "worker": worker.id,
+            "worker": worker,
             "queue": shared.name,
             "prefix": shared.prefix,
             "url": url,
@@ -47,19 +44,20 @@ async def take_back(bequest: str) -> list[str]:
     facts = json.loads(bequest)
     worker = facts["worker"]
     async with Queue.attach(facts["queue"], facts["url"], prefix=facts["prefix"]) as queue:
-        parts = await queue._learn()
+        access = QueueAccess(queue)
+        parts = await access.partitions()
         attempts = facts["max_attempts"] or queue.options.max_attempts
         policy = Policy(attempts, facts["max_stalled"], queue.options.keep)
         stalled: list[Stalled] = []
-        for part in parts or (queue,):
+        for part in parts or (access,):
             some = await _take_back(part, worker, policy)
-            part._log_ended_by_time(some, ())
+            part.log_ended_by_time(some, ())
             stalled += some
     return [one.id for one in stalled]
 
 
-async def _take_back(queue: Queue, worker: str, policy: Policy) -> list[Stalled]:
-    call = queue._connection.call
+async def _take_back(access: QueueAccess, worker: str, policy: Policy) -> list[Stalled]:
+    call = access.connection.call
     held, cursor = [], ""
     while cursor != "0":
         page = await call(commands.list_runs(cursor or "0"))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 
 from groupmq.client.connection.blocking_reads import WakeConnection
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.core.tasks import end_tasks
-from groupmq.worker.fetcher import Fetcher
 from groupmq.worker.outage import Pauses
 from groupmq.worker.sharing import SharedSlots
 
@@ -23,14 +22,14 @@ class CommonWake:
     def __init__(
         self,
         endpoint: Endpoint,
-        markers: Sequence[str],
-        fetchers: Sequence[Fetcher],
+        pokes: Mapping[str, Callable[[], None]],
         slots: SharedSlots,
         timeout: float,
     ) -> None:
+        """`pokes`: the marker of each partition, and what asks for work there."""
         self._endpoint = endpoint
-        self._markers = list(markers)
-        self._fetchers = dict(zip(markers, fetchers, strict=True))
+        self._markers = list(pokes)
+        self._pokes = pokes
         self._slots = slots
         self._timeout = timeout
         self._room = asyncio.Event()
@@ -56,20 +55,20 @@ class CommonWake:
                     popped = await wake.wait()
                     if popped is not None and self._slots.room() <= 0:
                         await wake.put_back(popped.key)  # this worker is busy by now: give the hint to another one
-                        self._fetchers[popped.key].poke()
+                        self._pokes[popped.key]()
                         continue
                     pauses.reset()
                 except Exception:  # every kind of error, as in PersistentCalls
                     if not failing:
-                        # Each fetcher calls the server now and notices the outage, instead of when its timer ends.
-                        for fetcher in self._fetchers.values():
-                            fetcher.poke()
+                        # Each consumer calls the server now and notices the outage, instead of when its timer ends.
+                        for poke in self._pokes.values():
+                            poke()
                     failing = True
                     await asyncio.sleep(pauses.next())
                     continue
                 failing = False
                 if popped is not None:
-                    self._fetchers[popped.key].poke()
+                    self._pokes[popped.key]()
                 else:
                     self._ask_some()
         finally:
@@ -78,5 +77,5 @@ class CommonWake:
     def _ask_some(self) -> None:
         step = -(-len(self._markers) // ROUNDS)
         for i in range(step):
-            self._fetchers[self._markers[(self._at + i) % len(self._markers)]].poke()
+            self._pokes[self._markers[(self._at + i) % len(self._markers)]]()
         self._at = (self._at + step) % len(self._markers)

@@ -7,7 +7,7 @@ import time
 from typing import Literal
 
 from groupmq.client.job import Job
-from groupmq.client.queue.queue import Queue
+from groupmq.client.queue.access import QueueAccess
 from groupmq.core.errors import GroupMQError
 from groupmq.protocol import commands
 from groupmq.worker.closing import Closing
@@ -24,20 +24,27 @@ class Consumer:
     """Has connections, leases and duties of its own. All consumers of a worker share its handler, name and slots."""
 
     def __init__(
-        self, setup: ConsumerSetup, queue: Queue, reachability: Reachability, loop_watch: LoopWatch, *, beats: bool
+        self,
+        setup: ConsumerSetup,
+        access: QueueAccess,
+        reachability: Reachability,
+        loop_watch: LoopWatch,
+        *,
+        beats: bool,
     ) -> None:
         """`beats`: its heartbeat reports that the worker is alive. Otherwise that begins with the first job."""
-        self.queue = queue
-        self.reachability = reachability
+        self._access = access
+        self._connection = access.connection
+        self._reachability = reachability
         self._setup = setup
         self._watch = loop_watch
         self._beats = beats
         self._changed = asyncio.Event()
         self._state: Literal["new", "running", "closing", "closed"] = "new"
         self._deadline = Closing(self._changed)
-        self.parts = make_parts(setup._replace(changed=self._has_changed), queue, reachability, loop_watch)
+        self._parts = make_parts(setup._replace(changed=self._has_changed), access, reachability, loop_watch)
         if not beats:
-            self.parts.dispatcher.on_first_jobs(self.parts.heartbeat.start)
+            self._parts.dispatcher.on_first_jobs(self._parts.heartbeat.start)
 
     def _has_changed(self) -> None:
         self._changed.set()
@@ -49,7 +56,7 @@ class Consumer:
         """Begin to work once the server answers, unless the worker closes or gives up first."""
         await start_when_reachable(
             self._start,
-            self.reachability,
+            self._reachability,
             self._changed,
             lambda: self._state == "new",
             self._setup.options.unreachable_timeout,
@@ -57,16 +64,16 @@ class Consumer:
 
     async def _start(self, patience: float) -> None:
         began = time.monotonic()
-        await self.queue._connection.ready(patience)
-        await self.queue._connection.call(commands.counts(), patience)
-        self.reachability.reached(began, START)
+        await self._connection.ready(patience)
+        await self._connection.call(commands.counts(), patience)
+        self._reachability.reached(began, START)
         if self._state == "new":
             self.begin()
 
     def begin(self) -> None:
         """Begin to work. Handlers see the context variables that are set where this is called."""
         self._state = "running"
-        parts = self.parts
+        parts = self._parts
         parts.leases.start(asyncio.get_running_loop())
         if self._beats:
             parts.heartbeat.start()
@@ -75,56 +82,83 @@ class Consumer:
         if self._setup.options.maintenance:
             parts.maintenance.start()
 
+    def begin_burst(self) -> None:
+        """From now on, wait for no job that may become ready (`Demand.begin_burst`)."""
+        self._parts.fetcher.begin_burst()
+
+    def poke(self) -> None:
+        """There may be work: ask for it."""
+        self._parts.fetcher.poke()
+
     def stop_taking(self, limit: float) -> None:
         """Take nothing new from now on, and give running jobs `limit` seconds to end. May be called again with less."""
         if self._state == "new":
             self._state = "closed"
         elif self._state == "running":
             self._state = "closing"
-            self.parts.fetcher.stop_taking()
-            self.parts.dispatcher.shut()
+            self._parts.fetcher.stop_taking()
+            self._parts.dispatcher.shut()
         self._deadline.hurry(limit)
 
     async def leave(self) -> None:
         """Wait for running jobs until the deadline, give back the others, and deregister. Call `stop_taking` first."""
         if self._state != "closing":
             return
-        setup, parts = self._setup, self.parts
-        await leave(setup.worker, setup.options.name, self.queue, parts, self._deadline, setup.options.logger)
+        options, parts = self._setup.options, self._parts
+        await leave(options.name, self._access, parts, self._deadline, options.logger)
         parts.heartbeat.abandon()
         parts.executor.close()
         await parts.maintenance.close()
         await parts.fetcher.close()
 
+    def abandon(self) -> None:
+        """End its thread: the event loop of the worker is closed."""
+        self._parts.heartbeat.abandon()
+
     # State
 
     @property
     def is_processing(self) -> bool:
-        return self.parts.executor.slots_used > 0
+        return self._parts.executor.slots_used > 0
 
     @property
     def is_idle(self) -> bool:
         """Whether it works and, as far as it knows, has nothing to do."""
-        return self._state == "running" and self.parts.fetcher.idle and not self.is_processing
+        return self._state == "running" and self._parts.fetcher.idle and not self.is_processing
 
     async def has_ready_job(self) -> bool:
         """Whether a waiting job may start now, according to the server; True if the server does not answer."""
         try:
-            return await self.queue._connection.call(commands.runnable(), patience=0.0)
+            return await self._connection.call(commands.runnable(), patience=0.0)
         except GroupMQError as error:
-            self.reachability.unreached(error)
+            self._reachability.unreached(error)
             return True
 
+    @property
+    def gave_up(self) -> BaseException | None:
+        """Why it gave up: its server was out of reach for too long."""
+        return self._reachability.gave_up
+
+    @property
+    def advances(self) -> int:
+        """How many calls about jobs the server has answered."""
+        return self._parts.fetcher.advances
+
+    @property
+    def running(self) -> int:
+        """How many jobs run."""
+        return len(self._parts.executor.current())
+
     def current_jobs(self, now: float) -> list[CurrentJob]:
-        return [CurrentJob(job, now - started) for job, started in self.parts.executor.current()]
+        return [CurrentJob(job, now - started) for job, started in self._parts.executor.current()]
 
     def running_tasks(self) -> list[tuple[Job, asyncio.Task[None] | None]]:
         """Called from any thread."""
-        return self.parts.executor.running_tasks()
+        return self._parts.executor.running_tasks()
 
     def health(self) -> Health:
         now, limit, watch = time.monotonic(), 3 * self._setup.options.heartbeat + 1, self._watch
-        answered = self.reachability.last_answer
+        answered = self._reachability.last_answer
         running = self._state in ("running", "closing")
         return Health(
             alive=running and now - watch.seen <= limit,

@@ -15,7 +15,7 @@ from typing import Any
 
 from groupmq.client.job import Job
 from groupmq.client.outage import OutageLog
-from groupmq.client.queue.queue import Queue
+from groupmq.client.queue.access import QueueAccess
 from groupmq.core.loops import soon
 from groupmq.core.tasks import end_tasks
 from groupmq.worker.common_wake import ROUNDS, CommonWake
@@ -40,7 +40,11 @@ class ConsumerSet:
     """The consumers of one worker, from its start to its close."""
 
     def __init__(
-        self, setup: ConsumerSetup, queue: Queue, partitions: Sequence[Queue], reachability: Reachability
+        self,
+        setup: ConsumerSetup,
+        access: QueueAccess,
+        partitions: Sequence[QueueAccess],
+        reachability: Reachability,
     ) -> None:
         """`partitions`: those of the queue; none if it is not partitioned. `reachability`: that of the queue itself."""
         self._setup = setup
@@ -53,9 +57,9 @@ class ConsumerSet:
         self._has_drained = False
         setup = setup._replace(changed=self._has_changed)
         if not partitions:
-            self._all = [Consumer(setup, queue, reachability, self._watch, beats=True)]
+            self._all = [Consumer(setup, access, reachability, self._watch, beats=True)]
             return
-        endpoint = partitions[0]._connection.endpoint
+        endpoint = partitions[0].endpoint
         in_cluster = endpoint.slots is not None
         slots = setup.slots or SharedSlots(options.concurrency, least=LEAST, slice_length=SLICE, defer=soon)
         setup = setup._replace(
@@ -68,18 +72,18 @@ class ConsumerSet:
             for at, part in enumerate(partitions)
         ]
         if not in_cluster:
-            markers = [part._connection.session.keys.wake for part in partitions]
-            fetchers = [consumer.parts.fetcher for consumer in self._all]
-            self._wake = CommonWake(endpoint, markers, fetchers, slots, options.blocking_timeout)
-        self._cleanup = DutyRunner(AcrossPartitions(queue._clean_across), options.cleanup_interval, reachability)
+            pokes = {part.keys.wake: consumer.poke for part, consumer in zip(partitions, self._all, strict=True)}
+            self._wake = CommonWake(endpoint, pokes, slots, options.blocking_timeout)
+        across = AcrossPartitions(access.clean_across_partitions)
+        self._cleanup = DutyRunner(across, options.cleanup_interval, reachability)
 
-    def _reachability_of(self, part: Queue, common_log: OutageLog | None) -> Reachability:
+    def _reachability_of(self, part: QueueAccess, common_log: OutageLog | None) -> Reachability:
         """In a cluster each partition may have its own primary, and logs its own outages."""
-        setup, keys = self._setup, part._connection.session.keys
+        setup, keys = self._setup, part.keys
         words = f" in partition {keys.part.number + 1} of {keys.part.of}" if keys.part else ""
         log = common_log
         if log is None:
-            log, words = outage_log(setup.options.name, part.name + words, setup.options.logger), ""
+            log, words = outage_log(setup.options.name, part.queue.name + words, setup.options.logger), ""
         return Reachability(log, setup.telemetry, setup.options.unreachable_timeout, self._has_changed, words)
 
     # Life
@@ -119,9 +123,9 @@ class ConsumerSet:
             options.logger.error("worker %s: one partition is not served: %s. The others go on", options.name, error)
 
     def begin_burst(self) -> None:
-        """As `Fetcher.begin_burst`."""
+        """From now on, wait for no job that may become ready (`Demand.begin_burst`)."""
         for consumer in self._all:
-            consumer.parts.fetcher.begin_burst()
+            consumer.begin_burst()
 
     def stop_taking(self, limit: float) -> None:
         """Take nothing new from now on, and give running jobs `limit` seconds to end. May be called again with less."""
@@ -142,7 +146,7 @@ class ConsumerSet:
     def abandon(self) -> None:
         """End the threads: the event loop of the worker is closed."""
         for consumer in self._all:
-            consumer.parts.heartbeat.abandon()
+            consumer.abandon()
         self._watch.stop()
 
     # What consumers report
@@ -162,7 +166,7 @@ class ConsumerSet:
     @property
     def gave_up(self) -> BaseException | None:
         """The worker gives up only if all consumers did: as long as one primary can be reached there may be work."""
-        errors = [consumer.reachability.gave_up for consumer in self._all]
+        errors = [consumer.gave_up for consumer in self._all]
         return errors[0] if all(error is not None for error in errors) else None
 
     @property
@@ -198,8 +202,8 @@ class ConsumerSet:
 
     def measures(self) -> dict[str, Any]:
         return {
-            "running": sum(len(consumer.parts.executor.current()) for consumer in self._all),
-            "advances": sum(consumer.parts.fetcher.advances for consumer in self._all),
+            "running": sum(consumer.running for consumer in self._all),
+            "advances": sum(consumer.advances for consumer in self._all),
             "loop_blocked": self._watch.blocked_for,
             "loop_blocks": self._watch.blocks,
         }

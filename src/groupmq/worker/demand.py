@@ -1,7 +1,8 @@
 """When a worker calls the server and how much it asks for: one state machine, no I/O.
 
-The fetcher asks `next_call` for each requester that is free, and reports what happened: `start`, `hint`, `sent`,
-`ended`, `answered`, `stop_taking`, `close`. Every decision is a value that the fetcher carries out.
+The fetcher asks `next_call` for each requester, and says what has happened: `start`, `begin_burst`, `hint`, `sent`,
+`call_overdue`, `ended`, `answered`, `stop_taking`, `close`. Every decision is a value that the fetcher carries out.
+What happens to the rows and outcomes of a requester is said to its own part: `row_started`, `row_ended`, `hurry`.
 
 Each requester has at most one call under way. As long as answers bring all that was asked for (`flowing`), both ask.
 Once an answer falls short, one asks at a time, and only after a hint: a marker on the server, the end of a timer, a
@@ -50,6 +51,10 @@ class NextCall(NamedTuple):
     fill: int
     """Jobs to take in all, the reserve among them; 0 = no reserve."""
     large: bool
+    offer: bool | None = None
+    """Whether a slot is offered if the call finds nothing to start. False: not any more, None: no change."""
+    batch_wait_ms: int | None = None
+    """The jobs of a row start at once, as a batch, and a group waits that long for a full one. None: no batches."""
 
 
 class AfterAnswer(NamedTuple):
@@ -60,7 +65,16 @@ class AfterAnswer(NamedTuple):
     listen: bool = False
     """Block on the marker: there are free slots, and nothing is ready."""
     dry: bool = False
-    """Nothing is ready, and no report is under way that could change that."""
+    """Nothing is ready, and no report is under way, or waits to be sent, that could change that."""
+
+
+class EndedCall(NamedTuple):
+    """A call that is over."""
+
+    asked: int
+    """The rows that it asked for."""
+    overdue: bool
+    """Others may have used the slots that it asked for."""
 
 
 GO_ON = AfterAnswer()
@@ -70,7 +84,7 @@ TOO_SOON: Literal["too soon"] = "too soon"
 class RequesterDemand:
     """The state of one requester: the rows it has asked for, and those it holds."""
 
-    __slots__ = ("asked", "calling", "fill", "hints", "in_hand", "overdue", "put_off", "reporting", "row")
+    __slots__ = ("asked", "calling", "fill", "hints", "in_hand", "overdue", "put_off", "reporting", "row", "urgent")
 
     def __init__(self) -> None:
         self.calling = False
@@ -86,6 +100,20 @@ class RequesterDemand:
         """Rows that this requester has brought and that have not ended."""
         self.put_off: float | None = None
         """Since when a call waits for the end of these rows."""
+        self.urgent = False
+        """A call is to be made as soon as possible, even if it only reports."""
+
+    def row_started(self) -> None:
+        """A row has come that this requester has taken."""
+        self.in_hand += 1
+
+    def row_ended(self) -> None:
+        """All jobs of a row that this requester has taken have ended or gone back."""
+        self.in_hand -= 1
+
+    def hurry(self) -> None:
+        """Make a call as soon as one can be made: what there is to send must not wait for another reason to call."""
+        self.urgent = True
 
 
 class Demand:
@@ -100,10 +128,13 @@ class Demand:
         atomic: bool = True,
         exclusive: bool = False,
         batch: int | None = None,
+        batch_wait_ms: int = 0,
+        offers: bool = False,
     ) -> None:
         """`atomic`: one call may report and take. `exclusive`: workers of this queue take turns.
 
-        `batch`: jobs that one call of the handler gets; they use one slot, and nothing is prefetched.
+        `batch`: jobs that one call of the handler gets; they use one slot, and nothing is prefetched. `batch_wait_ms`:
+        the time that a group waits for a full batch. `offers`: while it is idle, an add may grant a job to it at once.
         """
         self._prefetch = prefetch
         self._concurrency = concurrency
@@ -111,6 +142,8 @@ class Demand:
         self._atomic = atomic
         self._exclusive = exclusive
         self._batch = batch
+        self._batch_wait_ms = None if batch is None else batch_wait_ms
+        self._offers = offers
         # An exclusive queue has one: with two, the order of the answers would not tell whether our turn is over.
         requesters = REQUESTERS if concurrency > 1 and not exclusive else 1
         self.requesters = [RequesterDemand() for _ in range(requesters)]
@@ -132,6 +165,11 @@ class Demand:
     def busy(self) -> bool:
         """A call is under way."""
         return any(requester.calling for requester in self.requesters)
+
+    @property
+    def idle(self) -> bool:
+        """No call is under way, and the last answer said that nothing is ready."""
+        return not self.busy and not self.wants
 
     @property
     def asked(self) -> int:
@@ -171,6 +209,15 @@ class Demand:
         if self.phase == "new":
             self.phase = "taking"
 
+    def begin_burst(self) -> None:
+        """From now on, do not wait for batches to fill, and offer no slot.
+
+        A job that an add grants would be left behind if the burst is over before it arrives.
+        """
+        self._offers = False
+        if self._batch_wait_ms is not None:
+            self._batch_wait_ms = 0
+
     def hint(self) -> None:
         """There may be work. Answers to calls that were decided before this do not count as "nothing ready"."""
         self.wants = True
@@ -178,8 +225,12 @@ class Demand:
 
     def stop_taking(self) -> None:
         """Take nothing new; outcomes are still reported."""
-        if self.phase in ("new", "taking"):
-            self.phase = "draining"
+        if self.phase not in ("new", "taking"):
+            return
+        self.phase = "draining"
+        if self._offers and any(requester.in_hand for requester in self.requesters):
+            # A call that withdraws the offer now: leaving does it too, but may have to wait for these rows.
+            self.requesters[0].hurry()
 
     def close(self) -> None:
         """Make no further call."""
@@ -191,18 +242,33 @@ class Demand:
         if large:
             self.large_sent = now
 
-    def ended(self, requester: RequesterDemand) -> int:
-        """The call of a requester is over, with an answer or without one; returns the rows it asked for."""
-        asked = requester.asked
+    def call_overdue(self, requester: RequesterDemand) -> bool:
+        """The call of a requester has failed and is made again, or takes long; True if that is new."""
+        is_new = not requester.overdue
+        requester.overdue = True
+        return is_new
+
+    def ended(self, requester: RequesterDemand) -> EndedCall:
+        """The call of a requester is over, with an answer or without one."""
+        ended = EndedCall(requester.asked, requester.overdue)
         requester.calling, requester.overdue, requester.asked, requester.fill = False, False, 0, 0
-        return asked
+        return ended
 
     def answered(
-        self, requester: RequesterDemand, asked: int, brought: int, wait_ms: int, epoch: int, free: int
+        self,
+        requester: RequesterDemand,
+        asked: int,
+        brought: int,
+        wait_ms: int,
+        epoch: int,
+        free: int,
+        *,
+        reports_wait: bool,
     ) -> AfterAnswer:
         """The call of a requester asked for `asked` rows, is over (`ended`), and brought `brought` rows.
 
         `wait_ms`: until a job is due, 0 = one is ready, negative = none is known. `free`: slots, after those rows.
+        `reports_wait`: a requester has outcomes that were not sent yet.
         """
         # A turn that is over: hints that came during it do not count, since other workers wait for their turn.
         handed_over = epoch == 0 and self.epoch > 0
@@ -220,21 +286,23 @@ class Demand:
         self.wants = False
         sleep = min(wait_ms / 1000, self._longest_sleep) if wait_ms > 0 else self._longest_sleep
         listen = self.phase == "taking" and free > 0
-        return AfterAnswer(sleep, listen, not any(other.reporting for other in self.requesters))
+        # An outcome may make a job ready.
+        dry = not reports_wait and not any(other.reporting for other in self.requesters)
+        return AfterAnswer(sleep, listen, dry)
 
     # Decisions
 
     def next_call(
-        self, requester: RequesterDemand, slots: FreeSlots, reports: int, now: float, *, urgent: bool
+        self, requester: RequesterDemand, slots: FreeSlots, reports: int, now: float
     ) -> NextCall | Literal["too soon"] | None:
-        """The call that a requester makes now; None if it has none to make.
+        """The call that a requester makes now; None if it has none to make. `reports`: outcomes that wait to be sent.
 
-        `reports`: outcomes that wait to be sent, at once if one of them is `urgent`.
+        They go with a call that is made in any case, or are what it is made for (`RequesterDemand.hurry`).
         """
         if requester.calling or self.phase == "closed":
             return None
-        take, row, fill = self._wanted(requester, slots, reports, urgent=urgent)
-        if not take and not urgent:
+        take, row, fill = self._wanted(requester, slots, reports)
+        if not take and not requester.urgent:
             return None
         if not take and self._puts_off(requester, slots, now):
             return TOO_SOON
@@ -248,13 +316,20 @@ class Demand:
         if reports and take and not self._atomic:
             take, fill, self.wants = 0, 0, True
         requester.calling, requester.reporting, requester.hints = True, reports > 0, self._hints
-        requester.asked, requester.row, requester.fill = take, row, fill
+        requester.asked, requester.row, requester.fill, requester.urgent = take, row, fill, False
         self.unsent += 1
         if large:
             self.large_sent = math.inf
-        return NextCall(take, row, fill, large)
+        return NextCall(take, row, fill, large, self._offer(take), self._batch_wait_ms)
 
-    def _wanted(self, mine: RequesterDemand, slots: FreeSlots, reports: int, *, urgent: bool) -> tuple[int, int, int]:
+    def _offer(self, take: int) -> bool | None:
+        if not self._offers:
+            return None
+        if self.phase != "taking":
+            return False
+        return True if take else None
+
+    def _wanted(self, mine: RequesterDemand, slots: FreeSlots, reports: int) -> tuple[int, int, int]:
         """How many rows to ask for, how many jobs for each, and how many jobs in all."""
         if self.phase != "taking" or not (self.wants or reports):
             return 0, 1, 0
@@ -267,7 +342,7 @@ class Demand:
         if self._batch is not None:
             return min(room, max(1, BATCHED // self._batch)), self._batch, 0
         ahead = self._ahead(slots)
-        take, row = self._prefetch.plan(room, mine.in_hand, ahead, reports=urgent)
+        take, row = self._prefetch.plan(room, mine.in_hand, ahead, reports=mine.urgent)
         return take, row, self._prefetch.fill(take, self._concurrency, ahead)
 
     def _ahead(self, slots: FreeSlots) -> int:

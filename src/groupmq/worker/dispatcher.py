@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import repeat
-from typing import Any
 
-from groupmq.client.answers.jobs import MakeJob, job_taken
+from groupmq.client.answers.jobs import MakeJob, job_ended, job_taken
 from groupmq.client.job import Job
 from groupmq.protocol.commands import (
     Expired,
@@ -42,27 +41,25 @@ class Dispatcher:
         prefetch: Prefetch,
         telemetry: Telemetry,
         share: Share | None = None,
-        context: Any = None,
         *,
         on_drained: Callable[[], None],
         on_idle: Callable[[], None],
         on_tick: Callable[[int], None],
     ) -> None:
-        """`share`: of the slots that several workers share. `context`: the value of `job.context`, for every job.
+        """`make_jobs` is called once for the jobs of an answer, so that they get the current settings.
 
-        `on_drained` is called when it has worked and nothing more is ready, `on_idle` when the worker may have become
-        idle, `on_tick` when a repeating job is due in so many milliseconds.
+        `share`: of the slots that several workers share. `on_drained` is called when it has worked and nothing more is
+        ready, `on_idle` when the worker may have become idle, `on_tick` when a repeating job is due in so many
+        milliseconds.
         """
         self._worker = worker
         self._concurrency = concurrency
         self._make_jobs = make_jobs
-        """Called once for the jobs of an answer, so that they get the current settings."""
         self._policy = policy
         self._executor = executor
         self._prefetch = prefetch
         self._telemetry = telemetry
         self._share = share
-        self._context = context
         self._on_drained = on_drained
         self._on_idle = on_idle
         self._on_tick = on_tick
@@ -157,9 +154,6 @@ class Dispatcher:
                 # same.
                 self._telemetry.unreadable(one.id, error)
                 continue
-            job._on_progress = self._telemetry.progress
-            if self._context is not None:
-                job.context = self._context
             jobs.append(job)
         return jobs
 
@@ -176,8 +170,7 @@ class Dispatcher:
                 completed = []
                 self._accepted_other(report, now)
                 continue
-            job.attempts_made += 1
-            job.state, job._raw_result, job._finished_ms = "completed", result, now
+            job_ended(job, "completed", now, result)
             completed.append(job)
         telemetry.completed(completed)
         if telemetry.debugging():
@@ -188,7 +181,6 @@ class Dispatcher:
         if isinstance(outcome, ReleaseOutcome | RateLimitedOutcome | SnoozeOutcome | RetryOutcome):
             job.state = "delayed" if report.yields else "waiting"
         if isinstance(outcome, RetryOutcome | FailureOutcome):
-            job.attempts_made += 1
             job.failed_reason, job.stacktrace, job.error_class = outcome.reason, outcome.stack, outcome.error or None
         match outcome:
             case ReleaseOutcome():
@@ -198,9 +190,10 @@ class Dispatcher:
             case SnoozeOutcome():
                 telemetry.snoozed(job, outcome)
             case RetryOutcome():
+                job.attempts_made += 1
                 telemetry.retrying(job, outcome, report.error)
             case FailureOutcome():
-                job.state, job._finished_ms = "failed", now
+                job_ended(job, "failed", now)
                 telemetry.failed(job, report.error)
 
     def refused(self, report: RunReport) -> None:

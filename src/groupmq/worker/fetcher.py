@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import struct
-import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -20,17 +19,16 @@ from groupmq.client.connection.connections import Connection
 from groupmq.core.tasks import end_tasks
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Advanced, Granted
-from groupmq.worker.demand import LATER, TOO_SOON, Demand, NextCall
+from groupmq.worker.demand import LATER, TOO_SOON, Demand, EndedCall, NextCall
 from groupmq.worker.fetch_listener import FetchListener
 from groupmq.worker.grants import Grants
 from groupmq.worker.live import LiveSettings
 from groupmq.worker.outage import Pauses
 from groupmq.worker.outcome import RunReport
 from groupmq.worker.persistent_calls import PersistentCalls
-from groupmq.worker.portions import portion_of
 from groupmq.worker.reachability import Reachability
 from groupmq.worker.requester import Requester
-from groupmq.worker.unseen import UnseenAnswers
+from groupmq.worker.unseen import UnseenAnswers, UnseenCall, Verdict
 
 LATE = 0.3
 """Seconds after which other workers that share slots with this one may use the slots that its call asked for."""
@@ -39,15 +37,13 @@ LATE = 0.3
 class FetchSettings(NamedTuple):
     """Facts about a worker that go into each of its calls.
 
-    `turn_size`: jobs per turn, of an exclusive queue. `together_ms`: jobs of a row start at once, as a batch; a group
-    waits that long for its batch to fill. `grants`: the key of jobs that an add grants to this worker while it is idle;
-    None = it offers no slots.
+    `turn_size`: jobs per turn, of an exclusive queue. `grants`: the key of jobs that an add grants to this worker while
+    it is idle; None = it offers no slots.
     """
 
     worker: str
     live: LiveSettings
     turn_size: int | None = None
-    together_ms: int | None = None
     grants: str | None = None
 
 
@@ -72,19 +68,16 @@ class Fetcher:
         self._calls = PersistentCalls(connection, reachability)
         self._make_wake = wake
         self._settings = settings
-        self._waits_for_batches = True
-        self.offers = settings.grants is not None
-        """While it is idle, an add may grant a job to it at once."""
-        self.grants = Grants()
-        self.unseen = UnseenAnswers()
+        self._grants = Grants()
+        self._unseen = UnseenAnswers()
         self.requesters = [
             Requester(name, requester, self._schedule, self.poke)
             for name, requester in zip(
                 commands.requester_names(settings.worker, len(demand.requesters)), demand.requesters, strict=True
             )
         ]
-        self._lock = threading.Lock()
-        """Held to take outcomes out of requesters: by the loop, or by the heartbeat thread when the loop is blocked."""
+        self._tasks: dict[Requester, asyncio.Task[None]] = {}
+        """The calls under way."""
         self._scheduled = False
         self._timer: asyncio.TimerHandle | None = None
         self._idle = asyncio.Event()
@@ -104,32 +97,8 @@ class Fetcher:
         self.poke()
 
     def begin_burst(self) -> None:
-        """From now on, do not wait for batches to fill, and offer no slot.
-
-        A job that an add grants would be left behind if the burst is over before it arrives.
-        """
-        self._waits_for_batches = self.offers = False
-
-    def held(self) -> list[tuple[str, int]]:
-        """Leases (id, fence) of ended runs whose outcome has not arrived: the loop is blocked, or the server away."""
-        return [(report.job.id, report.job.fence) for report in self.unreported()]
-
-    def unreported(self) -> list[RunReport]:
-        """Outcomes that have not arrived at the server. Called from the heartbeat thread."""
-        # The order matters: meanwhile the loop may move some from the first list to the second.
-        reports = [report for requester in self.requesters for report in (*requester.reports, *requester.sent)]
-        return [report for report in reports if report.event not in ("begun", "released", "handed_back", "ended")]
-
-    def take_unsent(self) -> list[RunReport]:
-        """Take over the outcomes that a blocked event loop has not sent. Called from the heartbeat thread."""
-        taken = []
-        with self._lock:
-            for requester in self.requesters:
-                # Emptied in place: the loop may be about to append to this very list.
-                reports = requester.reports[:]
-                del requester.reports[: len(reports)]
-                taken += reports
-        return taken
+        """From now on, wait for no job that may become ready (`Demand.begin_burst`)."""
+        self._demand.begin_burst()
 
     def poke(self) -> None:
         """Ask for work. Answers to calls made before this do not count as "nothing ready"."""
@@ -144,10 +113,6 @@ class Fetcher:
         """Take nothing new from now on; outcomes are still reported."""
         self._demand.stop_taking()
         self._listens.clear()
-        if self.offers and any(requester.demand.in_hand for requester in self.requesters):
-            self.requesters[
-                0
-            ].urgent = True  # a call that withdraws the offer now; leaving may have to wait for these jobs
         self._schedule()
 
     async def flushed(self) -> None:
@@ -166,7 +131,12 @@ class Fetcher:
 
     async def close(self) -> None:
         await self.stop_watching()
-        await end_tasks([requester.task for requester in self.requesters])
+        await end_tasks([*self._tasks.values()])
+
+    def goodbye(self) -> commands.Call[int]:
+        """The call by which the worker deregisters."""
+        names = [requester.name for requester in self.requesters]
+        return commands.leave([self._settings.worker], names, self._grants.received)
 
     @property
     def busy(self) -> bool:
@@ -175,7 +145,7 @@ class Fetcher:
     @property
     def idle(self) -> bool:
         """Nothing to report, no call under way, and the last answer said that nothing is ready."""
-        return not self._has_reports and not self._demand.busy and not self._demand.wants
+        return not self._has_reports and self._demand.idle
 
     @property
     def _has_reports(self) -> bool:
@@ -190,35 +160,28 @@ class Fetcher:
     def _pump(self) -> None:
         """Make every call that is wanted now."""
         self._scheduled = False
+        loop, now = asyncio.get_running_loop(), time.monotonic()
         for requester in self.requesters:
-            if requester.task is not None:
-                continue
-            now, n_reports = time.monotonic(), len(requester.reports)
-            call = self._demand.next_call(requester.demand, self._listener, n_reports, now, urgent=requester.urgent)
+            call = self._demand.next_call(requester.demand, self._listener, len(requester.reports), now)
             if call is None:
                 continue
             if call == TOO_SOON:
-                asyncio.get_running_loop().call_later(LATER, self._schedule)
+                loop.call_later(LATER, self._schedule)
                 continue
-            kept = self._settings.live.queue.keep_completed.count != 0
-            with self._lock:
-                reports = requester.sent = requester.reports[: portion_of(requester.reports, kept=kept)]
-                del requester.reports[: len(reports)]
-            requester.urgent = bool(requester.reports)
-            requester.request += 1
-            requester.task = asyncio.get_running_loop().create_task(self._advance(requester, call))
+            requester.begin_call(kept=self._settings.live.queue.keep_completed.count != 0)
+            self._tasks[requester] = loop.create_task(self._advance(requester, call))
         if not self.busy and not self._has_reports:
             self._idle.set()
 
     # Calling
 
     async def _advance(self, requester: Requester, asks: NextCall) -> None:
-        demand, listener, reports = self._demand, self._listener, requester.sent
+        demand, listener = self._demand, self._listener
         # Leases count from here, not from the answer: the server may grant them long before the answer arrives.
         sent = time.monotonic()
-        requester.leases_end = sent + self._settings.live.now().lease_ms / 1000
+        requester.leases_until(sent + self._settings.live.now().lease_ms / 1000)
         call = self._call_of(requester, asks)
-        self.unseen.sent(requester.name, requester.request)
+        self._unseen.sent(requester.name, requester.request)
         demand.sent(time.monotonic(), large=asks.large)
         late = (
             asyncio.get_running_loop().call_later(LATE, self._is_overdue, requester) if listener.shares_slots else None
@@ -232,43 +195,13 @@ class Fetcher:
         finally:
             if late is not None:
                 late.cancel()
-            overdue = requester.demand.overdue
-            asked = demand.ended(requester.demand)
-            requester.task, requester.sent = None, []
-            verdict = self.unseen.seen(requester.name)
+            ended, reports = demand.ended(requester.demand), requester.end_call()
+            self._tasks.pop(requester, None)
+            verdict = self._unseen.seen(requester.name)
         self.advances += 1
-        if 0 in answer.accepted:
-            for report, status in zip(reports, answer.accepted, strict=True):
-                if status == 0:
-                    listener.refused(report)
-            reports = [report for report, status in zip(reports, answer.accepted, strict=True) if status == 1]
-        listener.accepted(reports, answer.now)
-        listener.ended_by_time(answer.stalled, answer.expired)
-        jobs, rows = answer.jobs, answer.rows
-        if answer.again:
-            jobs, rows = self.grants.new_rows(answer)
-        else:
-            self.grants.set_clock(sent, answer.now)
-        if jobs and verdict == "give back":
-            listener.give_back(jobs, answer.now, requester)
-        elif jobs and verdict == "start":
-            listener.take_on(jobs, rows, answer.now, requester, listener.may_start(asked) if overdue else asked)
-        listener.use_reserve(demand.asked, answer.wanted)
-        brought = len(answer.rows or answer.jobs)
-        after = demand.answered(requester.demand, asked, brought, answer.wait_ms, answer.epoch, listener.vacant())
-        if after.sleep is not None:
-            self._sleep(after.sleep)
-        if after.listen:
-            self._listens.set()
-        if after.dry and not self._has_reports:  # an outcome that waits for this requester may make a job ready
-            listener.dry()
-        if answer.tick_ms >= 0:
-            listener.tick(answer.tick_ms)
-        self._pump()
-        listener.call_ended()
-        if self.idle:
-            # Only after the last answer: a call that only reported says nothing about ready jobs.
-            listener.became_idle()
+        self._pass_on_statuses(reports, answer)
+        self._pass_on_jobs(requester, answer, ended, verdict, sent)
+        self._go_on(requester, answer, ended.asked)
 
     def _call_of(self, requester: Requester, asks: NextCall) -> commands.Call[Advanced]:
         settings = self._settings
@@ -283,25 +216,65 @@ class Fetcher:
             policy=now.policy,
             row=asks.row,
             fill=asks.fill,
-            together_ms=self._together_ms(),
+            batch_wait_ms=asks.batch_wait_ms,
             confirms=True,
-            offers=self._offered(asks),
-            received=self.grants.received,
-            batch=settings.turn_size,
+            offers=asks.offer,
+            received=self._grants.received,
+            turn_size=settings.turn_size,
             epoch=None if settings.turn_size is None else self._demand.epoch,
         )
 
-    def _offered(self, asks: NextCall) -> bool | None:
-        """Whether a slot is offered if this call finds nothing to start; False: not any more, None: no change."""
-        if not self.offers:
-            return None
-        if self._demand.phase != "taking":
-            return False
-        return True if asks.take else None
+    def _pass_on_statuses(self, reports: list[RunReport], answer: Advanced) -> None:
+        """Tell the listener which of the reported outcomes the server has recorded, and what it has ended itself."""
+        listener = self._listener
+        if 0 in answer.accepted:
+            for report, status in zip(reports, answer.accepted, strict=True):
+                if status == 0:
+                    listener.refused(report)
+            reports = [report for report, status in zip(reports, answer.accepted, strict=True) if status == 1]
+        listener.accepted(reports, answer.now)
+        listener.ended_by_time(answer.stalled, answer.expired)
 
-    def _together_ms(self) -> int | None:
-        wait = self._settings.together_ms
-        return wait if wait is None or self._waits_for_batches else 0
+    def _pass_on_jobs(
+        self, requester: Requester, answer: Advanced, ended: EndedCall, verdict: Verdict, sent: float
+    ) -> None:
+        listener, jobs, rows = self._listener, answer.jobs, answer.rows
+        if answer.again:
+            jobs, rows = self._grants.new_rows(answer)
+        else:
+            self._grants.set_clock(sent, answer.now)
+        if jobs and verdict == "give back":
+            listener.give_back(jobs, answer.now, requester)
+        elif jobs and verdict == "start":
+            starts = listener.may_start(ended.asked) if ended.overdue else ended.asked
+            listener.take_on(jobs, rows, answer.now, requester, starts)
+        listener.use_reserve(self._demand.asked, answer.wanted)
+
+    def _go_on(self, requester: Requester, answer: Advanced, asked: int) -> None:
+        """Do what follows from an answer, once its jobs are passed on."""
+        listener, brought = self._listener, len(answer.rows or answer.jobs)
+        after = self._demand.answered(
+            requester.demand,
+            asked,
+            brought,
+            answer.wait_ms,
+            answer.epoch,
+            listener.vacant(),
+            reports_wait=self._has_reports,
+        )
+        if after.sleep is not None:
+            self._sleep(after.sleep)
+        if after.listen:
+            self._listens.set()
+        if after.dry:
+            listener.dry()
+        if answer.tick_ms >= 0:
+            listener.tick(answer.tick_ms)
+        self._pump()
+        listener.call_ended()
+        if self.idle:
+            # Only after the last answer: a call that only reported says nothing about ready jobs.
+            listener.became_idle()
 
     def _sleep(self, duration: float) -> None:
         if self._timer is not None:
@@ -310,8 +283,7 @@ class Fetcher:
 
     def _is_overdue(self, requester: Requester) -> None:
         """The server may be away. The other workers that share our slots need not wait for it."""
-        if not requester.demand.overdue:
-            requester.demand.overdue = True
+        if self._demand.call_overdue(requester.demand):
             self._listener.call_overdue()
 
     async def _persist(self, call: commands.Call[Advanced], requester: Requester) -> Advanced:
@@ -326,15 +298,49 @@ class Fetcher:
 
         A worker that takes no more jobs does not receive it: withdrawing the offer, or leaving, releases the job.
         """
-        if self._demand.phase != "taking" or not self.grants.takes(granted.job.fence):
+        demand, listener = self._demand, self._listener
+        if demand.phase != "taking" or not self._grants.takes(granted.job.fence):
             return
-        requester = next((requester for requester in self.requesters if requester.task is None), self.requesters[0])
-        leases_end, requester.leases_end = requester.leases_end, self.grants.lease_end(granted)
-        starts = int(self._listener.free() > self._demand.asked)
-        self._listener.take_on([granted.job], (), granted.now, requester, starts)
-        requester.leases_end = leases_end  # of the call that may be under way
-        if not self._demand.uses_hint(self._listener):
+        requester = next(
+            (requester for requester in self.requesters if requester not in self._tasks), self.requesters[0]
+        )
+        leases_end = requester.leases_until(self._grants.lease_end(granted))
+        listener.take_on([granted.job], (), granted.now, requester, int(demand.uses_hint(listener)))
+        requester.leases_until(leases_end)  # of the call that may be under way
+        if not demand.uses_hint(listener):
             self._listens.clear()
+
+    # From the heartbeat thread
+
+    def held(self) -> list[tuple[str, int]]:
+        """Leases (id, fence) of ended runs whose outcome has not arrived: the loop is blocked, or the server away."""
+        return [(report.job.id, report.job.fence) for report in self.unreported()]
+
+    def unreported(self) -> list[RunReport]:
+        """Outcomes that have not arrived at the server."""
+        reports = [report for requester in self.requesters for report in requester.unanswered()]
+        return [report for report in reports if report.event not in ("begun", "released", "handed_back", "ended")]
+
+    def take_unsent(self) -> list[RunReport]:
+        """Take over the outcomes that a blocked event loop has not sent."""
+        return [report for requester in self.requesters for report in requester.take_unsent()]
+
+    # Jobs that a blocked loop has not received are given back by the heartbeat: unseen.py, grants.py
+
+    def has_unseen(self) -> bool:
+        return self._unseen.any()
+
+    def unseen_call(self) -> UnseenCall | None:
+        return self._unseen.ask()
+
+    def unseen_answered(self, call: UnseenCall, *, carried_out: bool) -> None:
+        self._unseen.answered(call, carried_out=carried_out)
+
+    def refuse_grants(self, *, blocked: bool) -> int | None:
+        return self._grants.refuse(blocked=blocked)
+
+    def grants_refused(self, void: int) -> None:
+        self._grants.refused(void)
 
     # Waiting
 

@@ -83,10 +83,10 @@ class LeaseKeeper:
         return [pair for pair in held if pair[1] not in given_up] if given_up else held
 
     def refuses(self) -> int | None:
-        return self._fetcher.grants.refuse(blocked=self._loop_watch.blocked_for > 0)
+        return self._fetcher.refuse_grants(blocked=self._loop_watch.blocked_for > 0)
 
     def unseen(self) -> UnseenCall | None:
-        return self._fetcher.unseen.ask() if self._loop_watch.blocked_for > 0 else None
+        return self._fetcher.unseen_call() if self._loop_watch.blocked_for > 0 else None
 
     def outcomes(self) -> list[RunReport]:
         if self._loop_watch.blocked_for:
@@ -115,7 +115,7 @@ class LeaseKeeper:
 
     def received(self, beat: Beat, leases: Sequence[tuple[str, int]], unseen: UnseenCall | None) -> bool:
         if unseen is not None:
-            self._fetcher.unseen.answered(unseen, carried_out=beat.taken_back)
+            self._fetcher.unseen_answered(unseen, carried_out=beat.taken_back)
         lost = set(beat.lost)
         for job_id, fence in leases if lost else ():
             if job_id in lost:
@@ -125,7 +125,7 @@ class LeaseKeeper:
             self._executor.request_stop(beat.cancelled)
             self.in_loop(self._executor.cancel, beat.cancelled, beat.ended)
         if beat.void:
-            self._fetcher.grants.refused(beat.void)
+            self._fetcher.grants_refused(beat.void)
         if beat.tick_ms >= 0:
             self.in_loop(self._dispatcher.tick, beat.tick_ms)
         # Once the unseen call of one requester was dealt with, there may be one of the other.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from groupmq.client.queue.queue import Queue
+from groupmq.client.queue.access import QueueAccess
 from groupmq.core.checks import Logger
 from groupmq.core.errors import GroupMQError
-from groupmq.protocol import commands
 from groupmq.worker.closing import Closing
 from groupmq.worker.parts import WorkerParts
 
@@ -18,7 +17,7 @@ _DELIVERY = 10.0
 whose outcome is not reported run again."""
 
 
-async def leave(worker_id: str, name: str, queue: Queue, parts: WorkerParts, deadline: Closing, logger: Logger) -> None:
+async def leave(name: str, access: QueueAccess, parts: WorkerParts, deadline: Closing, logger: Logger) -> None:
     """Wait for the runs until the deadline, give back the others and deregister.
 
     Never raises if the server does not answer: the leases of the worker expire, and its jobs run again.
@@ -42,13 +41,11 @@ async def leave(worker_id: str, name: str, queue: Queue, parts: WorkerParts, dea
             if heartbeat.begun:
                 await asyncio.to_thread(heartbeat.join, GOODBYE / 4)
             await fetcher.stop_watching()
-            requesters = [requester.name for requester in fetcher.requesters]
-            goodbye = commands.leave([worker_id], requesters, fetcher.grants.received)
-            await queue._connection.call(goodbye, patience=GOODBYE / 4)
+            await access.connection.call(fetcher.goodbye(), patience=GOODBYE / 4)
     except (TimeoutError, GroupMQError) as error:
         logger.warning(
             "worker %s of queue %s could not deregister (%r); its jobs run again when their leases expire",
             name,
-            queue.name,
+            access.queue.name,
             error,
         )

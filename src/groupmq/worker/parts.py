@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from groupmq.client.answers.jobs import MakeJob
 from groupmq.client.connection.blocking_reads import WakeConnection
 from groupmq.client.job import Job
-from groupmq.client.queue.queue import Queue
+from groupmq.client.queue.access import QueueAccess
 from groupmq.core.queue_options import QueueOptions
 from groupmq.core.worker_options import WorkerOptions
 from groupmq.sync.connection.mail import MailConnection
@@ -89,15 +89,15 @@ class SlotUse(NamedTuple):
         return self.demand.is_hungry
 
 
-def make_parts(setup: ConsumerSetup, queue: Queue, reachability: Reachability, loop_watch: LoopWatch) -> WorkerParts:
-    """The parts of one consumer, which works for `queue`."""
-    options, telemetry = setup.options, setup.telemetry
-    shared, connection = queue.options, queue._connection
-    serializer, live = shared.serializer, LiveSettings(queue, options)
+def make_parts(
+    setup: ConsumerSetup, access: QueueAccess, reachability: Reachability, loop_watch: LoopWatch
+) -> WorkerParts:
+    """The parts of one consumer."""
+    options, telemetry, queue = setup.options, setup.telemetry, access.queue
+    shared, live = queue.options, LiveSettings(queue, options)
 
     def make_jobs() -> MakeJob[Job]:
-        attempts = live.now().max_attempts
-        return lambda job_id, state, stored: Job(queue, serializer, job_id, state, stored, attempts)
+        return access.job_maker(live.now().max_attempts, telemetry.progress, setup.context)
 
     def ended() -> None:
         setup.changed()
@@ -105,13 +105,13 @@ def make_parts(setup: ConsumerSetup, queue: Queue, reachability: Reachability, l
 
     outcomes = OutcomePolicy(shared, options.backoff, live)
     prefetch = Prefetch(options.prefetch)
-    maintenance = Maintenance(options, live, queue._call, reachability, telemetry)
+    maintenance = Maintenance(options, live, access.call, reachability, telemetry)
     executor: JobExecutor
     if options.batch is None:
         executor = Executor(setup.invoke, outcomes, telemetry, prefetch, ended, setup.preparing)
     else:
         executor = BatchExecutor(setup.invoke, outcomes, telemetry, ended)
-    demand = _demand(options, shared, prefetch)
+    demand = _demand(setup, shared, prefetch)
     share = None if setup.slots is None else setup.slots.join(SlotUse(executor, demand))
     dispatcher = Dispatcher(
         options.name,
@@ -122,18 +122,15 @@ def make_parts(setup: ConsumerSetup, queue: Queue, reachability: Reachability, l
         prefetch,
         telemetry,
         share,
-        setup.context,
         on_drained=setup.on_drained,
         on_idle=setup.changed,
         on_tick=maintenance.tick_in,
     )
-    fetcher = _fetcher(setup, queue, live, dispatcher, demand, reachability)
+    fetcher = _fetcher(setup, access, live, dispatcher, demand, reachability)
     leases = LeaseKeeper(options, live, executor, fetcher, dispatcher, outcomes, loop_watch, reachability)
     heartbeat = Heartbeat(
         # A beat that hangs must be given up in time for the next one to save the leases.
-        lambda: MailConnection(
-            connection.endpoint, shared, min(max(options.heartbeat, 0.2), 10.0), connection.session.known
-        ),
+        lambda: MailConnection(access.endpoint, shared, min(max(options.heartbeat, 0.2), 10.0), access.known),
         HeartbeatSettings(setup.worker, live),
         leases,
     )
@@ -147,7 +144,16 @@ def make_parts(setup: ConsumerSetup, queue: Queue, reachability: Reachability, l
     return WorkerParts(maintenance, executor, dispatcher, fetcher, prefetch, leases, heartbeat)
 
 
-def _demand(options: WorkerOptions, shared: QueueOptions, prefetch: Prefetch) -> Demand:
+def _offers(setup: ConsumerSetup, shared: QueueOptions) -> bool:
+    """Whether an add may grant a job to this consumer while it is idle.
+
+    No offers where a free slot may be used by others, or where several jobs are taken together or in turns.
+    """
+    return setup.watches_marker and setup.slots is None and setup.options.batch is None and not shared.exclusive
+
+
+def _demand(setup: ConsumerSetup, shared: QueueOptions, prefetch: Prefetch) -> Demand:
+    options = setup.options
     return Demand(
         prefetch,
         options.concurrency,
@@ -156,44 +162,36 @@ def _demand(options: WorkerOptions, shared: QueueOptions, prefetch: Prefetch) ->
         atomic=options.atomic_completion,
         exclusive=shared.exclusive,
         batch=options.batch,
+        batch_wait_ms=options.batch_wait_ms,
+        offers=_offers(setup, shared),
     )
 
 
 def _fetcher(
     setup: ConsumerSetup,
-    queue: Queue,
+    access: QueueAccess,
     live: LiveSettings,
     dispatcher: Dispatcher,
     demand: Demand,
     reachability: Reachability,
 ) -> Fetcher:
-    options, exclusive, connection = setup.options, queue.options.exclusive, queue._connection
-    keys = connection.session.keys
-    markers = [keys.wake, keys.wake_of(setup.worker)] if exclusive else [keys.wake]
-    # No offers where a free slot may be used by others, or where several jobs are taken together or in turns.
-    offers = setup.watches_marker and setup.slots is None and options.batch is None and not exclusive
-    if offers:
-        markers.append(keys.grants(setup.worker))
+    options, shared, keys = setup.options, access.queue.options, access.keys
+    markers = [keys.wake, keys.wake_of(setup.worker)] if shared.exclusive else [keys.wake]
+    grants = keys.grants(setup.worker) if _offers(setup, shared) else None
+    if grants is not None:
+        markers.append(grants)
     return Fetcher(
         dispatcher,
         demand,
         reachability,
-        connection,
-        partial(WakeConnection, connection.endpoint, markers, options.blocking_timeout)
-        if setup.watches_marker
-        else None,
-        FetchSettings(
-            setup.worker,
-            live,
-            turn_size=options.batch_size if exclusive else None,
-            together_ms=None if options.batch is None else options.batch_wait_ms,
-            grants=keys.grants(setup.worker) if offers else None,
-        ),
+        access.connection,
+        partial(WakeConnection, access.endpoint, markers, options.blocking_timeout) if setup.watches_marker else None,
+        FetchSettings(setup.worker, live, turn_size=options.batch_size if shared.exclusive else None, grants=grants),
         setup.waits_until_asked,
     )
 
 
 def _when_blocked(fetcher: Fetcher, heartbeat: Heartbeat) -> None:
-    if fetcher.unseen.any():
+    if fetcher.has_unseen():
         heartbeat.start()  # it does not beat yet in a partition where this worker has had no job
     heartbeat.hurry()

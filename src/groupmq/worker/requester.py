@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
+import threading
 from collections.abc import Callable
 from typing import Protocol
 
 from groupmq.worker.demand import RequesterDemand
 from groupmq.worker.outcome import RunReport
+from groupmq.worker.portions import portion_of
 
 
 class Reporter(Protocol):
@@ -33,6 +34,7 @@ class Requester:
     """At most one call under way. The server remembers the reply to the last one, so a lost call can be sent again."""
 
     __slots__ = (
+        "_lock",
         "_on_report",
         "_on_slot",
         "demand",
@@ -40,9 +42,9 @@ class Requester:
         "name",
         "reports",
         "request",
+        "row_ended",
+        "row_started",
         "sent",
-        "task",
-        "urgent",
     )
 
     def __init__(
@@ -50,32 +52,67 @@ class Requester:
     ) -> None:
         self.name = name
         self.demand = demand
+        # Without a method of its own in between: they are called for each row.
+        self.row_started, self.row_ended = demand.row_started, demand.row_ended
         self._on_report = on_report
         self._on_slot = on_slot
+        self._lock = threading.Lock()
+        """Held to take reports out: by the loop, or by the heartbeat thread when the loop is blocked."""
         self.reports: list[RunReport] = []
         """Reports to be sent."""
-        self.urgent = False
-        """One of them cannot wait for the end of its row."""
         self.sent: list[RunReport] = []
         """Reports in the call under way."""
         self.leases_end = 0.0
         self.request = 0
-        self.task: asyncio.Task[None] | None = None
+        """The number of the last call."""
+
+    # From the executor
 
     def report(self, report: RunReport) -> None:
         self.reports.append(report)
-        self.urgent = True
+        self.demand.hurry()
         self._on_report()
 
     def report_later(self, report: RunReport) -> None:
         self.reports.append(report)
 
     def slot_freed(self) -> None:
-        self.urgent = self.urgent or bool(self.reports)  # the run that would have caused their call is over
+        if self.reports:  # the run that would have caused their call is over
+            self.demand.hurry()
         self._on_slot()
 
-    def row_started(self) -> None:
-        self.demand.in_hand += 1
+    # From the fetcher
 
-    def row_ended(self) -> None:
-        self.demand.in_hand -= 1
+    def begin_call(self, *, kept: bool) -> None:
+        """A call was decided. It sends as many reports as one call may (`portion_of`), the next one sends the rest."""
+        with self._lock:
+            self.sent = self.reports[: portion_of(self.reports, kept=kept)]
+            # Emptied in place, here and in `take_unsent`: somebody may be about to append to this very list.
+            del self.reports[: len(self.sent)]
+        if self.reports:
+            self.demand.hurry()
+        self.request += 1
+
+    def end_call(self) -> list[RunReport]:
+        """The call is over, with an answer or without one; returns the reports that it sent."""
+        sent, self.sent = self.sent, []
+        return sent
+
+    def leases_until(self, end: float) -> float:
+        """Jobs that are passed on from now on have leases until `end`; returns what held for those before."""
+        before, self.leases_end = self.leases_end, end
+        return before
+
+    # From the heartbeat thread
+
+    def unanswered(self) -> list[RunReport]:
+        """The reports that the server has not answered."""
+        # The order matters: meanwhile the loop may move some from the first list to the second.
+        return [*self.reports, *self.sent]
+
+    def take_unsent(self) -> list[RunReport]:
+        """Take over the reports that a blocked event loop has not sent."""
+        with self._lock:
+            taken = self.reports[:]
+            del self.reports[: len(taken)]
+        return taken

@@ -44,6 +44,7 @@ class SharedSlots:
         self._defer = defer
         self._deferred = False
         self.shares: list[Share] = []
+        self._sharers: list[Sharer] = []
         self._served = 0
         self._on_room: list[Callable[[], None]] = []
 
@@ -54,6 +55,7 @@ class SharedSlots:
     def join(self, sharer: Sharer) -> Share:
         share = Share(self, sharer, len(self.shares))
         self.shares.append(share)
+        self._sharers.append(sharer)
         return share
 
     def served_now(self) -> int:
@@ -76,7 +78,7 @@ class SharedSlots:
             return
         for notify in self._on_room:
             notify()
-        hungry = [share for share in self.shares if share.sharer.is_hungry()]
+        hungry = [share for share in self.shares if share.is_hungry()]
         fair = self.fair()
         for share in sorted(hungry, key=lambda share: share.served):
             share.look_again()
@@ -87,7 +89,7 @@ class SharedSlots:
 
     def room(self) -> int:
         """Slots that are free and not asked for."""
-        return self.total - sum(share.sharer.slots_used() + share.sharer.slots_asked() for share in self.shares)
+        return self.total - sum(sharer.slots_used() + sharer.slots_asked() for sharer in self._sharers)
 
     def fair(self) -> int:
         """The fair share of each worker that has a slot or wants one."""
@@ -99,7 +101,8 @@ class Share:
 
     def __init__(self, pool: SharedSlots, sharer: Sharer, number: int) -> None:
         self._pool = pool
-        self.sharer = sharer
+        self._sharer = sharer
+        self.is_hungry = sharer.is_hungry
         self.served: tuple[int, int] = (0, number)
         """When its last time slice ended; among those that had none, the first that joined comes first."""
         self._slice_began: float | None = None
@@ -126,7 +129,7 @@ class Share:
 
     def free(self) -> int:
         """Slots that this worker may fill, those that it has asked for already among them."""
-        room = self._pool.room() + self.sharer.slots_asked()
+        room = self._pool.room() + self._sharer.slots_asked()
         if room <= 0:
             return 0
         fair = self._pool.fair()
@@ -135,7 +138,7 @@ class Share:
             if share is not self and (claim := share.claim(fair)):
                 claimed += claim
                 ahead += claim if share.served < self.served else 0
-        mine = min(room - ahead, fair - self.sharer.slots_used())
+        mine = min(room - ahead, fair - self._sharer.slots_used())
         return max(0, mine, room - claimed)
 
     def room(self) -> int:
@@ -143,10 +146,10 @@ class Share:
         return self._pool.room()
 
     def is_involved(self) -> bool:
-        return self.sharer.is_hungry() or self.sharer.slots_used() + self.sharer.slots_asked() > 0
+        return self.is_hungry() or self._sharer.slots_used() + self._sharer.slots_asked() > 0
 
     def claim(self, fair: int) -> int:
         """Slots that are left to this worker, because it wants them and has less than its fair share."""
-        if not self.sharer.is_hungry():
+        if not self.is_hungry():
             return 0
-        return max(0, fair - self.sharer.slots_used() - self.sharer.slots_asked())
+        return max(0, fair - self._sharer.slots_used() - self._sharer.slots_asked())

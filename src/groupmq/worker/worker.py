@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, Unpack
 
 from groupmq.client.job import Job
+from groupmq.client.queue.access import QueueAccess
 from groupmq.client.queue.queue import Queue
 from groupmq.core import middleware as middlewares
 from groupmq.core.durations import Duration, seconds
@@ -54,6 +55,7 @@ class Worker(WorkerView):
         checked_handler(handler)
         self.id = f"{queue.name}-{new_id()}"
         self.queue = queue
+        self._access = QueueAccess(queue)
         self._handler = handler
         self._changed = asyncio.Event()
         """Set when the state of the worker or of its runs may have changed."""
@@ -166,7 +168,7 @@ class Worker(WorkerView):
         Asynchronous listeners of "ready" have ended when this returns; the first job is taken after that.
         """
         try:
-            return await self._start(self.queue._connection.patience)
+            return await self._start(self._access.connection.patience)
         except StartupRaised as raised:
             raise raised.error from None
 
@@ -194,12 +196,12 @@ class Worker(WorkerView):
             raise GroupMQError(f"worker {self.name!r} is {self._state}; make a new one")
         self._state = "starting"
         self._start_over.clear()
-        began = time.monotonic()
+        began, connection = time.monotonic(), self._access.connection
         try:
-            await self.queue._connection.ready(patience)
-            partitions = await self.queue._learn()
+            await connection.ready(patience)
+            partitions = await self._access.partitions()
             if not partitions:
-                await self.queue._connection.call(commands.counts(), patience)
+                await connection.call(commands.counts(), patience)
             self._adopt_settings()
             self._reachability.reached(began, START)
             context = await self._hooks.start_up()
@@ -236,7 +238,7 @@ class Worker(WorkerView):
             raise
         return self
 
-    def _make_consumers(self, partitions: Sequence[Queue], context: Any) -> ConsumerSet:
+    def _make_consumers(self, partitions: Sequence[QueueAccess], context: Any) -> ConsumerSet:
         setup = ConsumerSetup(
             worker=self.id,
             options=self.options,
@@ -248,7 +250,7 @@ class Worker(WorkerView):
             changed=self._has_changed,
             on_drained=self._telemetry.drained,
         )
-        consumers = ConsumerSet(setup, self.queue, partitions, self._reachability)
+        consumers = ConsumerSet(setup, self._access, partitions, self._reachability)
         if self._bursts:
             consumers.begin_burst()
         return consumers
@@ -317,7 +319,7 @@ class Worker(WorkerView):
         None if the leases have to expire: the queue was made with your own client, or handlers run in processes, which
         outlive the worker.
         """
-        return bequest_of(self)
+        return bequest_of(self.id, self.options, self._access)
 
     @staticmethod
     async def take_back(bequest: str) -> list[str]:

@@ -10,6 +10,7 @@ from groupmq.worker.prefetch import Prefetch
 
 SLEEP = 30.0
 NOTHING = -1
+BATCH_WAIT_MS = 200
 GO_ON = AfterAnswer()
 
 
@@ -27,11 +28,28 @@ class Room:
         return self.waiting
 
 
-def demand(concurrency: int = 4, *, atomic: bool = True, exclusive: bool = False, short: bool = False) -> Demand:
+def demand(
+    concurrency: int = 4,
+    *,
+    atomic: bool = True,
+    exclusive: bool = False,
+    short: bool = False,
+    offers: bool = False,
+    batch: int | None = None,
+) -> Demand:
     prefetch = Prefetch("auto")
     if short:
         prefetch.typical = 1e-5
-    made = Demand(prefetch, concurrency, SLEEP, atomic=atomic, exclusive=exclusive)
+    made = Demand(
+        prefetch,
+        concurrency,
+        SLEEP,
+        atomic=atomic,
+        exclusive=exclusive,
+        batch=batch,
+        batch_wait_ms=BATCH_WAIT_MS,
+        offers=offers,
+    )
     made.start()
     return made
 
@@ -39,22 +57,40 @@ def demand(concurrency: int = 4, *, atomic: bool = True, exclusive: bool = False
 def call(
     of: Demand, room: Room, requester: int = 0, *, reports: int = 0, urgent: bool | None = None, now: float = 0.0
 ) -> NextCall | Literal["too soon"] | None:
-    """Ask for the next call of a requester, and send it if there is one."""
-    wanted = of.next_call(
-        of.requesters[requester], room, reports, now, urgent=reports > 0 if urgent is None else urgent
-    )
+    """Ask for the next call of a requester, and send it if there is one.
+
+    `urgent`: the reports ask for a call at once; by default they do.
+    """
+    mine = of.requesters[requester]
+    if urgent or (urgent is None and reports):
+        mine.hurry()
+    wanted = of.next_call(mine, room, reports, now)
     if isinstance(wanted, NextCall):
         of.sent(now, large=wanted.large)
     return wanted
 
 
 def answer(
-    of: Demand, room: Room, brought: int, wait_ms: int = NOTHING, requester: int = 0, epoch: int = 0
+    of: Demand,
+    room: Room,
+    brought: int,
+    wait_ms: int = NOTHING,
+    requester: int = 0,
+    epoch: int = 0,
+    *,
+    reports_wait: bool = False,
 ) -> AfterAnswer:
     """Answer the call of a requester with this many rows, which take their slots."""
-    asked = of.ended(of.requesters[requester])
+    mine = of.requesters[requester]
+    asked = of.ended(mine).asked
     room.slots -= brought
-    return of.answered(of.requesters[requester], asked, brought, wait_ms, epoch, room.slots)
+    return of.answered(mine, asked, brought, wait_ms, epoch, room.slots, reports_wait=reports_wait)
+
+
+def holding(of: Demand, rows: int) -> None:
+    """The first requester has taken this many rows that have not ended."""
+    for _ in range(rows):
+        of.requesters[0].row_started()
 
 
 def asleep(concurrency: int = 4, **options: bool) -> tuple[Demand, Room]:

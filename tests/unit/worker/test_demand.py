@@ -123,6 +123,12 @@ def test_nothing_is_dry_while_reports_are_under_way() -> None:
     assert answer(made, room, 0, requester=1).dry
 
 
+def test_nothing_is_dry_while_reports_wait_to_be_sent() -> None:
+    made, room = demand(), Room(4)
+    call(made, room)
+    assert answer(made, room, 0, reports_wait=True) == AfterAnswer(SLEEP, listen=True, dry=False)
+
+
 # Hints
 
 
@@ -178,6 +184,26 @@ def test_outcomes_that_can_wait_do_unless_there_is_a_question() -> None:
     assert call(made, room, reports=3, urgent=False) is None, "no slot is free"
     room.slots = 1
     assert call(made, room, reports=3, urgent=False) == NextCall(1, 1, 0, large=False)
+
+
+def test_an_outcome_asks_for_one_call() -> None:
+    """Outcomes that come later, or did not fit in the call, ask for another one."""
+    made, room = demand(), Room(0)
+    made.requesters[0].hurry()
+    assert call(made, room, reports=5, urgent=False) == NextCall(0, 1, 0, large=False)
+    answer(made, room, 0)
+    assert call(made, room, reports=2, urgent=False) is None
+    made.requesters[0].hurry()
+    assert call(made, room, reports=2, urgent=False) == NextCall(0, 1, 0, large=False)
+
+
+def test_an_outcome_that_comes_while_a_call_is_under_way_asks_for_the_next() -> None:
+    made, room = demand(), Room(0)
+    call(made, room, reports=1)
+    made.requesters[0].hurry()
+    assert call(made, room, reports=1, urgent=False) is None
+    answer(made, room, 0)
+    assert call(made, room, reports=1, urgent=False) == NextCall(0, 1, 0, large=False)
 
 
 def test_a_worker_without_room_only_reports() -> None:

@@ -32,7 +32,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.now += 0.01
         state, waiting = self.demand.requesters[requester], self.reports[requester]
         before = self.demand.phase
-        wanted = self.demand.next_call(state, self, waiting, self.now, urgent=waiting > 0)
+        wanted = self.demand.next_call(state, self, waiting, self.now)
         assert wanted != TOO_SOON
         if isinstance(wanted, NextCall):
             assert requester not in self.under_way
@@ -50,8 +50,10 @@ class AnyOrder(RuleBasedStateMachine):
             return
         brought = int(self.under_way.pop(requester).take * share)
         self.running += brought
-        asked = self.demand.ended(self.demand.requesters[requester])
-        after = self.demand.answered(self.demand.requesters[requester], asked, brought, wait_ms, 0, self.free())
+        state = self.demand.requesters[requester]
+        asked = self.demand.ended(state).asked
+        after = self.demand.answered(state, asked, brought, wait_ms, 0, self.free(), reports_wait=any(self.reports))
+        assert not (after.dry and any(self.reports))
         if asked and not self.demand.wants:
             assert after.sleep is not None, "a worker that does not ask must have a timer"
             assert 0 < after.sleep <= SLEEP
@@ -61,6 +63,7 @@ class AnyOrder(RuleBasedStateMachine):
         if self.running:
             self.running -= 1
             self.reports[requester] += 1
+            self.demand.requesters[requester].hurry()
 
     @rule()
     def hint(self) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from groupmq.worker.demand import APART, LARGE, LATER, TOO_SOON, AfterAnswer, Demand, NextCall
+from groupmq.worker.demand import APART, LARGE, LATER, TOO_SOON, AfterAnswer, Demand, EndedCall, NextCall
 from groupmq.worker.portions import HEADS
-from tests.unit.worker.demands import GO_ON, SLEEP, Room, answer, asleep, call, demand, flowing
+from tests.unit.worker.demands import GO_ON, SLEEP, Room, answer, asleep, call, demand, flowing, holding
 
 # Trouble
 
@@ -26,9 +26,21 @@ def test_while_the_connection_is_lost_its_requester_waits_and_the_other_works() 
 def test_a_call_that_ends_without_an_answer_frees_its_slots() -> None:
     made, room = demand(), Room(4)
     call(made, room)
-    assert made.ended(made.requesters[0]) == 4
+    assert made.ended(made.requesters[0]) == EndedCall(asked=4, overdue=False)
     assert (made.busy, made.asked) == (False, 0)
     assert made.uses_hint(room)
+
+
+def test_the_slots_of_an_overdue_call_are_left_to_others() -> None:
+    made, room = demand(), Room(4)
+    call(made, room)
+    made.hint()
+    assert (made.asked_in_time, made.is_hungry) == (4, True)
+    assert made.call_overdue(made.requesters[0])
+    assert not made.call_overdue(made.requesters[0]), "it is known: others were told to look once"
+    assert (made.asked, made.asked_in_time, made.is_hungry) == (4, 0, False), "its server may be away"
+    assert made.ended(made.requesters[0]) == EndedCall(asked=4, overdue=True)
+    assert made.is_hungry
 
 
 def test_after_a_hung_loop_it_asks_again_for_what_the_heartbeat_has_freed() -> None:
@@ -52,7 +64,7 @@ def test_outcomes_that_the_heartbeat_took_over_leave_a_call_that_is_harmless() -
 
 def test_prefetched_jobs_that_are_recalled_go_out_at_once_and_make_room_for_others() -> None:
     made, room = demand(2, short=True), Room(0, waiting=200)
-    made.requesters[0].in_hand = 2
+    holding(made, 2)
     assert call(made, room) is None
     room.waiting = 0
     assert call(made, room, reports=200) == NextCall(0, 1, 0, large=True), "no slot is free: it only reports"
@@ -75,7 +87,8 @@ def test_a_reserve_that_is_asked_back_is_reported_without_taking_another_at_once
 
 def with_rows_in_hand(waiting: int) -> tuple[Demand, Room]:
     made, room = flowing(100, short=True)
-    made.requesters[0].in_hand, room.waiting = 3, waiting
+    holding(made, 3)
+    room.waiting = waiting
     return made, room
 
 
@@ -83,7 +96,8 @@ def test_reports_wait_a_moment_for_the_other_rows_of_their_requester() -> None:
     made, room = with_rows_in_hand(waiting=200)
     assert call(made, room, reports=10, now=10.0) == TOO_SOON
     assert call(made, room, reports=20, now=10.0 + LATER / 2) == TOO_SOON
-    made.requesters[0].in_hand = 0
+    for _ in range(3):
+        made.requesters[0].row_ended()
     ended = call(made, room, reports=40, now=10.0 + LATER / 2)
     assert isinstance(ended, NextCall)
     assert ended.take > 0
@@ -120,7 +134,7 @@ def test_large_calls_keep_apart() -> None:
 
 def test_a_large_call_that_is_not_sent_yet_holds_the_other_back() -> None:
     made, room = flowing(200)
-    first = made.next_call(made.requesters[0], room, 0, 10.0, urgent=False)
+    first = made.next_call(made.requesters[0], room, 0, 10.0)
     assert isinstance(first, NextCall)
     assert (made.unsent, made.large_sent) == (1, math.inf)
     assert call(made, room, requester=1, now=20.0) == TOO_SOON

@@ -97,18 +97,19 @@ consumers = st.builds(
 def test_no_slot_is_given_twice_and_somebody_who_wants_a_free_one_may_have_it(
     total: int, given: list[tuple[bool, int, int]], random: object
 ) -> None:
-    pool, shares, left = SharedSlots(total), [], total
+    pool, members, left = SharedSlots(total), [], total
     for hungry, used, asked in given:
         used = min(used, left)
         asked = min(asked, left - used)
         left -= used + asked
-        shares.append(pool.join(Consumer(hungry=hungry, used=used, asked=asked)))
-        shares[-1].got_jobs()
-    wanting = [share for share in shares if share.sharer.is_hungry()]
+        consumer = Consumer(hungry=hungry, used=used, asked=asked)
+        members.append((consumer, pool.join(consumer)))
+        members[-1][1].got_jobs()
+    wanting = [(consumer, share) for consumer, share in members if consumer.hungry]
     if left and wanting:
-        assert any(share.free() > share.sharer.slots_asked() for share in wanting)
-    for share in shares:
-        assert share.free() <= left + share.sharer.slots_asked()
-        share.sharer.asked = max(share.sharer.slots_asked(), share.free())  # type: ignore[attr-defined]
-        left = total - sum(one.sharer.slots_used() + one.sharer.slots_asked() for one in shares)
+        assert any(share.free() > consumer.asked for consumer, share in wanting)
+    for consumer, share in members:
+        assert share.free() <= left + consumer.asked
+        consumer.asked = max(consumer.asked, share.free())
+        left = total - sum(consumer.used + consumer.asked for consumer, _ in members)
         assert left >= 0

@@ -58,6 +58,12 @@ def job_taken(make: MakeJob[J], taken: Taken, started_ms: int, worker: str) -> J
     return job
 
 
+def job_ended(job: Snapshot, state: str, finished_ms: int, result: bytes | None = None) -> None:
+    """The server has recorded how a run of this job, which was its last one, ended."""
+    job.attempts_made += 1
+    job.state, job._raw_result, job._finished_ms = state, result, finished_ms
+
+
 def added_job(make: MakeJob[J], d: Draft, added: Added) -> J:
     """A job that was just added. Its stored form is known, so the server need not be asked for it."""
     due = added.now + d.delay_ms if d.delay_ms else d.run_at_ms

@@ -48,6 +48,11 @@ class Connection(ConnectionRuntime):
         self._others: PerLoop[dict[Node, Link]] = PerLoop(dict)
         """Links to other nodes of a cluster, for keys that are not of this queue."""
 
+    def belongs_to(self, whole: Connection) -> None:
+        """These are calls to a partition of that queue: they are as patient, and the queue confirms its settings."""
+        self.patience = whole.patience
+        self.session.confirm_with(whole.open)
+
     def share_links_of(self, other: Connection) -> None:
         """Use the connections of another object to the same server; that object closes them. For partitions."""
         self._links, self._waiting, self._others, self._borrows = other._links, other._waiting, other._others, True

@@ -72,6 +72,9 @@ class Session:
     def creates(self) -> bool:
         return self.known.creates
 
+    def confirm_with(self, confirm: Callable[[], Any]) -> None:
+        self.confirm = confirm
+
     def require_open(self) -> None:
         if self.closed:
             raise GroupMQError(f"queue {self.options.name!r} is closed; make a new Queue")

@@ -75,6 +75,10 @@ class Channel:
             self._hub = hub_of(self.connection)
         self._hub.ensure(self)
 
+    def deliver_to(self, emitter: Emitter) -> None:
+        """Pass events on to these listeners."""
+        self.emitter = emitter
+
     def forget_position(self) -> None:
         """Forget the position in the log, since the last listener is gone. It is looked up again for the next one."""
         self.position = self._number = self._began_ms = None

@@ -67,6 +67,6 @@ class Locality:
         if self._delivers_in is None or self._delivers_in[0].is_closed() or self._delivers_in[1] is not here[1]:
             self._delivers_in = here
         if self._delivers_in == here:
-            channel.emitter = self.listeners
+            channel.deliver_to(self.listeners)
             await channel.ready()
         self.waiting = False

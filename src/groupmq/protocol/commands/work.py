@@ -115,17 +115,17 @@ def advance(
     policy: Policy,
     row: int = 1,
     fill: int = 0,
-    together_ms: int | None = None,
+    batch_wait_ms: int | None = None,
     confirms: bool = False,
     offers: bool | None = None,
     received: int = 0,
-    batch: int | None = None,
+    turn_size: int | None = None,
     epoch: int | None = None,
     now: int | None = None,
 ) -> Call[Advanced]:
     """Take up to `take` jobs, and behind each up to `row - 1` more of its group, to run after it.
 
-    With `together_ms` they start at once, as a batch; a group waits that long until it has `row` jobs.
+    With `batch_wait_ms` they start at once, as a batch; a group waits that long until it has `row` jobs.
 
     If these are fewer than `fill` jobs, a reserve is taken as well: jobs of other groups, or without a group, to start
     when a slot is free.
@@ -135,7 +135,7 @@ def advance(
     `offers`: if no more jobs can start, the next `add` may grant its job to this worker at once (`read_grant`); False =
     not any more. `received`: the fence of the last job that it has received that way, 0 = none.
 
-    `batch` and `epoch` are for an exclusive queue: jobs per turn, and the turn that the worker believes it has.
+    `turn_size` and `epoch` are for an exclusive queue: jobs per turn, and the turn that the worker believes it has.
     """
     sent = sort_outcomes(outcomes)
     args = arguments(
@@ -149,11 +149,11 @@ def advance(
         policy=policy.packed(),
         row=row if row > 1 else None,
         fill=fill or None,
-        together=together_ms,
+        together=batch_wait_ms,
         confirms=confirms or None,
         offers=offers,
         received=received or None,
-        batch=batch,
+        batch=turn_size,
         epoch=epoch,
         now=now,
     )

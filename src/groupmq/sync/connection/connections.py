@@ -48,6 +48,11 @@ class BlockingConnection(ConnectionRuntime):
         self._others: PerProcess[dict[Node, Link]] = PerProcess(dict)
         """Links to other nodes of a cluster, for keys that are not of this queue."""
 
+    def belongs_to(self, whole: BlockingConnection) -> None:
+        """These are calls to a partition of that queue: they are as patient, and the queue confirms its settings."""
+        self.patience = whole.patience
+        self.session.confirm_with(whole.open)
+
     def share_links_of(self, other: BlockingConnection) -> None:
         """Use the connections of another object to the same server; that object closes them. For partitions."""
         self._links, self._waiting, self._others, self._borrows = other._links, other._waiting, other._others, True

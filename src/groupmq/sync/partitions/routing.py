@@ -37,8 +37,7 @@ class Routing(Directory):
         known = KnownPart(whole.session.whole, part)
         queue._set_up(self._given, self.options, self._endpoint, self._middleware, known)
         queue._parts = ()
-        queue._connection.patience = whole.patience
-        queue._connection.session.confirm = whole.open
+        queue._connection.belongs_to(whole)
         if self._endpoint.slots is None:
             queue._connection.share_links_of(whole)
         return queue
