@@ -44,8 +44,9 @@ def get_settings(queue: QueueMethods) -> QueueSettings:
 def reconfigure(queue: QueueMethods, /, **changes: Unpack[QueueArguments]) -> QueueSettings:
     """Change settings that are stored with the queue, in one write, and return the stored settings.
 
-    Without arguments, the options that this object was given are stored. A change applies to waiting jobs too, and
-    running processes use it from their next call on.
+    `changes` are options of `Queue`; those that are stored are the fields of `QueueSettings`. Without any, the options
+    that this object was given are stored. A change applies to waiting jobs too, and running processes use it from their
+    next call on.
 
     >>> queue.reconfigure(max_attempts=7, on_retry="yield")
 
