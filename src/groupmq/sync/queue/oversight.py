@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Unpack
 
 from groupmq.client.answers.survey import survey_of
 from groupmq.client.connection.patience import PATIENCE
 from groupmq.core import findings
 from groupmq.core.checks import text, whole
-from groupmq.core.durations import Duration, Instant, epoch_millis, seconds
+from groupmq.core.durations import Duration, Instant, epoch_millis, instant_of, seconds
 from groupmq.core.errors import ConfigurationError, QueueNotFound
 from groupmq.core.queue_options import QueueArguments
 from groupmq.core.server_views import Finding, Mark, ServerInfo
@@ -119,13 +118,13 @@ def mark(queue: QueueMethods, label: str, *, at: Instant | None = None) -> Mark:
     if len(text(label, "label")) > LONGEST_LABEL:
         raise ConfigurationError.expected("label", f"at most {LONGEST_LABEL} characters", label)
     ms = queue._call(commands.put_mark(label, None if at is None else epoch_millis(at, "at")))
-    return Mark(datetime.fromtimestamp(ms / 1000, UTC), label)
+    return Mark(instant_of(ms), label)
 
 
 def get_marks(queue: QueueMethods, since: Instant | None = None) -> list[Mark]:
     """The marks from `since` on, oldest first."""
     found = queue._call(commands.marks(None if since is None else epoch_millis(since, "since")))
-    return [Mark(datetime.fromtimestamp(ms / 1000, UTC), label) for ms, label in found]
+    return [Mark(instant_of(ms), label) for ms, label in found]
 
 
 def check(queue: QueueMethods, *, oldest: Duration = 300, look: int = 500) -> list[Finding]:
