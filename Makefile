@@ -81,6 +81,7 @@ test-on-cluster: $(READY_DEV) ## run the tests of queues, workers and partitions
 	@GROUPMQ_TEST_SERVER=cluster $(PYTHON) -m pytest $(ON_CLUSTER) -n 2 --dist worksteal
 
 sync: $(READY_DEV) ## generate the blocking client from the asynchronous one
+	@$(PYTHON) -m tools.option_texts
 	@$(PYTHON) -m tools.unasync
 
 check: $(READY_DEV) ## check lint, formatting, types, layers, the blocking client, Lua and the Dockerfile
@@ -88,6 +89,7 @@ check: $(READY_DEV) ## check lint, formatting, types, layers, the blocking clien
 	$(VENV)/bin/ruff format --check $(CODE)
 	$(VENV)/bin/mypy --strict $(CODE)
 	$(VENV)/bin/lint-imports
+	$(PYTHON) -m tools.option_texts --check
 	$(PYTHON) -m tools.unasync --check
 	$(PYTHON) -m tools.spelled_twice
 	$(PYTHON) -m tools.lint_lua

@@ -22,6 +22,8 @@ from groupmq.dashboard.redaction import Redactor
 NOW = datetime.now(UTC)
 OPEN = Redactor(None)
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'`{{7*7}}{% raw %}\u202e\u0000&lt;" + "x" * 300
+STATES = {None: "ready", "running": "busy", "stopping": "busy", "paused": "paused", "blocked": "blocked"}
+"""The state of a group, by what holds it; for all other reasons it is parked."""
 
 
 def ago(seconds: float) -> datetime:
@@ -129,7 +131,7 @@ class SampleRows:
         reason = kinds[number % len(kinds)]
         return LaneDocument(
             group_id=self.say(f"user:{number}"),
-            state=("parked", "busy", "ready", "paused")[number % 4],
+            state=STATES.get(reason, "parked"),
             paused=reason == "paused",
             waiting=37 - number,
             active=1 if reason in ("running", "stopping") else 0,

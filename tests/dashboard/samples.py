@@ -153,12 +153,12 @@ class Samples(SampleRows):
             blocks_since=ago(186.8),
             headers={self.say("traceparent"): self.say("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")},
             timeline=[
-                Step(kind="delayed", label="Added", at=ago(300), seconds=60.0, note=""),
-                Step(kind="waiting", label="Due", at=ago(240), seconds=3.2, note=""),
-                Step(kind="running", label="Attempt 1", at=ago(236.8), seconds=10.0, note=self.say("web-1:4711")),
-                Step(kind="retrying", label="Waited to retry", at=ago(226.8), seconds=30.0, note=""),
-                Step(kind="running", label="Attempt 2", at=ago(196.8), seconds=10.0, note=self.say("web-2:99")),
-                Step(kind="failed", label="Failed", at=ago(186.8), seconds=None, note=""),
+                Step(kind="delayed", label="Added", at=ago(300), seconds=60.0, detail=""),
+                Step(kind="waiting", label="Due", at=ago(240), seconds=3.2, detail=""),
+                Step(kind="running", label="Attempt 1", at=ago(236.8), seconds=10.0, detail=self.say("web-1:4711")),
+                Step(kind="retrying", label="Waited to retry", at=ago(226.8), seconds=30.0, detail=""),
+                Step(kind="running", label="Attempt 2", at=ago(196.8), seconds=10.0, detail=self.say("web-2:99")),
+                Step(kind="failed", label="Failed", at=ago(186.8), seconds=None, detail=""),
             ],
             attempts=[
                 AttemptRow(

@@ -159,6 +159,16 @@ async def test_lanes_show_order_and_what_holds_a_group(busy: Busy, site: Site) -
     assert page["complete"]
 
 
+async def test_a_lane_shows_the_state_of_its_group_in_the_words_of_the_glossary(busy: Busy, site: Site) -> None:
+    html = await site.page("lanes", queue="orders")
+    shown = {
+        group: re.search(rf'title="{group}">.*?<span class="state [^"]*"><svg.*?</svg>(.*?)</span>', html, re.DOTALL)
+        for group in (HELD, PAUSED, RUNNING)
+    }
+    words = {group: found and found[1] for group, found in shown.items()}
+    assert words == {HELD: "parked", PAUSED: "paused", RUNNING: "busy"}
+
+
 @pytest.mark.parametrize("sort", ["held", "oldest", "deepest", "busiest", "name"])
 async def test_lanes_in_each_order(busy: Busy, site: Site, sort: str) -> None:
     page = await site.json("lanes", queue="orders", sort=sort)

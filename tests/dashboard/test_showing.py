@@ -18,7 +18,7 @@ from groupmq.dashboard.documents.progress import fraction, progress
 from groupmq.dashboard.documents.repeats import next_runs, words
 from groupmq.dashboard.documents.warning import warnings
 from groupmq.dashboard.documents.workers import in_order, worker_row
-from groupmq.dashboard.json_tree import Node, json_tree
+from groupmq.dashboard.json_tree import TreeNode, json_tree
 from groupmq.dashboard.reading import READABLE
 from groupmq.dashboard.redaction import Redactor
 
@@ -90,7 +90,7 @@ def test_redaction_is_noticed() -> None:
     assert not payload({"cart": 1}, redactor, "data").redacted
 
 
-def _count(node: Node) -> int:
+def _count(node: TreeNode) -> int:
     return 1 + sum(map(_count, node.items))
 
 

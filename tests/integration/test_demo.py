@@ -5,20 +5,20 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from groupmq.demo.proof import Entry, prove
+from groupmq.demo.proof import DiaryEntry, prove
 
 
 def run(
     n: int, start: float, end: float | None, attempt: int = 1, group: str = "g", fails: bool = False
-) -> list[Entry]:
+) -> list[DiaryEntry]:
     shared = {"n": n, "group": group, "attempt": attempt, "delayed": False}
-    entries: list[Entry] = [{"kind": "start", "at": start} | shared]
+    entries: list[DiaryEntry] = [{"kind": "start", "at": start} | shared]
     if end is not None:
         entries.append({"kind": "fail" if fails else "end", "at": end} | shared)
     return entries
 
 
-def proof_of(*runs: list[Entry], jobs: int) -> tuple[int, int, int, int]:
+def proof_of(*runs: list[DiaryEntry], jobs: int) -> tuple[int, int, int, int]:
     proof = prove(sorted((e for r in runs for e in r), key=lambda e: float(e["at"])), jobs)
     return proof.lost, proof.inversions, proof.overlaps, proof.again
 

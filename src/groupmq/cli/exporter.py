@@ -12,7 +12,7 @@ import click
 
 from groupmq.cli.exits import BAD_USAGE, fail
 from groupmq.cli.options.running import BIND_VARIABLE, HERE
-from groupmq.cli.output.http_pages import Make, Page, serve
+from groupmq.cli.output.http_pages import HttpPage, Make, serve
 from groupmq.cli.output.logs import FORMATS, LEVELS, set_up
 from groupmq.sync import Queue
 
@@ -26,7 +26,7 @@ def metrics_page(registry: Any) -> dict[str, Make]:
     from prometheus_client import generate_latest
     from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-    def page() -> Page:
+    def page() -> HttpPage:
         return 200, CONTENT_TYPE_LATEST, generate_latest(registry)
 
     return {"/metrics": page}

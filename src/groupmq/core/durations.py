@@ -65,6 +65,11 @@ def _as_float(value: int | float) -> float:
         return math.inf
 
 
+def instant_of(ms: int | float) -> datetime:
+    """Epoch milliseconds as an aware datetime."""
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
 def moment(ms: int | float) -> datetime | None:
-    """Epoch milliseconds as an aware datetime; 0 is "never"."""
-    return datetime.fromtimestamp(ms / 1000, UTC) if ms else None
+    """The same where 0 is "never"."""
+    return instant_of(ms) if ms else None

@@ -11,7 +11,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def shows_options(declared: type, defaults: Mapping[str, Any]) -> Callable[[F], F]:
-    """Show a function that takes `**options: Unpack[declared]` with one keyword argument for each of them."""
+    """Show a function that takes `**options: Unpack[declared]` with one keyword argument for each of them.
+
+    Their texts are at the end of its docstring, written by `tools/option_texts.py`.
+    """
 
     def show(function: F) -> F:
         signature = inspect.signature(function)
@@ -21,8 +24,9 @@ def shows_options(declared: type, defaults: Mapping[str, Any]) -> Callable[[F], 
         # A TypedDict holds each annotation as the text that was written; the other parameters have texts as well.
         written = {name: getattr(hint, "__forward_arg__", hint) for name, hint in declared.__annotations__.items()}
         options = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=hint)
-            for name, hint in written.items()
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=written[name])
+            for name, default in defaults.items()
+            if name not in signature.parameters
         ]
         function.__signature__ = signature.replace(parameters=[*first, *options, *last])  # type: ignore[attr-defined]
         return function

@@ -21,11 +21,9 @@ from groupmq.core.signatures import complete
 MAX_BATCH = 1000
 
 
-class WorkerArguments(TypedDict, total=False):
-    """The options of `Worker`, declared once. WORKER_DEFAULTS has the value of each one that is left out."""
+class ProcessArguments(TypedDict, total=False):
+    """The options of `Worker` without `concurrency`, which `Queue.process` also takes by position."""
 
-    concurrency: int
-    """Jobs that run at once."""
     name: str | None
     """The name in `get_workers` and in log lines. Default: the queue and the id of the worker."""
     logger: Logger | Literal[True] | None
@@ -68,6 +66,13 @@ class WorkerArguments(TypedDict, total=False):
     """Hooks around each run."""
     unreachable_timeout: Duration | None
     """`run` raises ConnectionLost when the server has been out of reach for this long. Default: it tries for ever."""
+
+
+class WorkerArguments(ProcessArguments, total=False):
+    """The options of `Worker`, declared once. WORKER_DEFAULTS has the value of each one that is left out."""
+
+    concurrency: int
+    """Jobs that run at once."""
 
 
 WORKER_DEFAULTS: dict[str, Any] = {

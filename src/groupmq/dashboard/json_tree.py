@@ -10,32 +10,32 @@ _MOST_NODES = 5000
 
 
 @dataclass(slots=True)
-class Node:
+class TreeNode:
     key: str | None
     kind: str
     """object, array, string, number, true, false or null."""
     text: str
     size: int = 0
     """Entries of an object or array; `items` may have fewer if the whole is very large."""
-    items: list[Node] = field(default_factory=list)
+    items: list[TreeNode] = field(default_factory=list)
 
 
-def json_tree(value: Any) -> Node:
+def json_tree(value: Any) -> TreeNode:
     """The tree of a value, with a few thousand nodes at most."""
     left = [_MOST_NODES]
     return _node(None, value, left)
 
 
-def _node(key: str | None, value: Any, left: list[int]) -> Node:
+def _node(key: str | None, value: Any, left: list[int]) -> TreeNode:
     left[0] -= 1
     if isinstance(value, dict):
-        node = Node(key, "object", "", len(value))
+        node = TreeNode(key, "object", "", len(value))
         pairs: list[tuple[str | None, Any]] = [(str(name), item) for name, item in value.items()]
     elif isinstance(value, list | tuple):
-        node = Node(key, "array", "", len(value))
+        node = TreeNode(key, "array", "", len(value))
         pairs = [(None, item) for item in value]
     else:
-        return Node(key, _kind(value), json.dumps(value, ensure_ascii=False))
+        return TreeNode(key, _kind(value), json.dumps(value, ensure_ascii=False))
     for name, item in pairs:
         if left[0] <= 0:
             break

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-Entry = dict[str, Any]
+DiaryEntry = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class Proof:
         return self.beside and not (self.lost or self.unexpected or self.inversions or self.overlaps)
 
 
-def read(diaries: Iterable[Path]) -> list[Entry]:
+def read(diaries: Iterable[Path]) -> list[DiaryEntry]:
     """All entries in time order. A line that a kill cut short is no entry."""
-    entries: list[Entry] = []
+    entries: list[DiaryEntry] = []
     for diary in diaries:
         for line in diary.read_text().splitlines():
             if line.endswith("}"):
@@ -42,11 +42,11 @@ def read(diaries: Iterable[Path]) -> list[Entry]:
     return sorted(entries, key=lambda entry: float(entry["at"]))
 
 
-def prove(entries: list[Entry], jobs: int) -> Proof:
+def prove(entries: list[DiaryEntry], jobs: int) -> Proof:
     starts = [e for e in entries if e["kind"] == "start"]
     done = {e["n"] for e in entries if e["kind"] == "end"}
     failures = sum(e["kind"] == "fail" for e in entries)
-    by_group: dict[str, list[Entry]] = defaultdict(list)
+    by_group: dict[str, list[DiaryEntry]] = defaultdict(list)
     for entry in entries:
         by_group[entry["group"]].append(entry)
     return Proof(
@@ -61,7 +61,7 @@ def prove(entries: list[Entry], jobs: int) -> Proof:
     )
 
 
-def _inversions(entries: list[Entry]) -> int:
+def _inversions(entries: list[DiaryEntry]) -> int:
     """Starts after a later job of the group has started. Delayed jobs take their position when they are due."""
     furthest, found = -1, 0
     for entry in entries:
@@ -71,7 +71,7 @@ def _inversions(entries: list[Entry]) -> int:
     return found
 
 
-def _overlaps(entries: list[Entry]) -> int:
+def _overlaps(entries: list[DiaryEntry]) -> int:
     """Starts while another job of the group still runs. A run that a kill cut short has no end and is not counted."""
     ends = {(e["n"], e["attempt"]): e["at"] for e in entries if e["kind"] != "start"}
     found, busy_until = 0, 0.0

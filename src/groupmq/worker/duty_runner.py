@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable
 
-from groupmq.client.duties.duty import Duty
+from groupmq.client.duties.duty import PeriodicDuty
 from groupmq.core.errors import GroupMQError
 from groupmq.core.tasks import end_tasks
 from groupmq.core.views import DutyReport
@@ -25,7 +25,7 @@ class DutyRunner:
 
     def __init__(
         self,
-        duty: Duty,
+        duty: PeriodicDuty,
         interval: float,
         reachability: Reachability,
         on_report: Callable[[DutyReport], None] = lambda report: None,

@@ -50,6 +50,36 @@ class Worker(WorkerView):
 
     @shows_options(WorkerArguments, WORKER_DEFAULTS)
     def __init__(self, queue: Queue, handler: Handler | BatchHandler, **options: Unpack[WorkerArguments]) -> None:
+        """Check the handler and the options. No job is taken before `run` or `start`.
+
+        Options:
+            concurrency: Jobs that run at once.
+            name: The name in `get_workers` and in log lines. Default: the queue and the id of the worker.
+            logger: An object with the methods of a logger; True: the console.
+            heartbeat: The time between two renewals of leases. Default: a third of `job_timeout`.
+            max_attempts: How many attempts a job has that sets no number of its own. Default: that of the queue.
+            backoff: How long a job that has no back-off of its own waits for its next attempt. Default: that of the
+                queue.
+            on_error: Called with the error and the job of each failed attempt; without a job if the server is out of
+                reach.
+            maintenance: Whether this worker also runs the scheduler, the recovery and the clean-up.
+            cleanup_interval: The time between two clean-ups.
+            stalled_interval: The longest time between two checks for expired leases. Usually a check comes when a lease
+                is due.
+            max_stalled: A job whose lease has expired more often than this fails for good.
+            blocking_timeout: The longest time for which one read waits for work.
+            atomic_completion: Whether one call may report outcomes and take new jobs.
+            batch_size: Jobs of one turn, in an exclusive queue. Default: `concurrency`.
+            batch: The handler gets up to this many jobs of one group, as a list.
+            batch_wait: How long a group waits for its batch to fill.
+            on_startup: Awaited before the first job; every handler finds the value that it returns in `job.context`.
+            on_shutdown: Awaited after the last job.
+            prefetch: `auto`: jobs are prefetched while handlers are short. A number: at most that many; 0: none.
+            executor: Where a `def` handler runs.
+            middleware: Hooks around each run.
+            unreachable_timeout: `run` raises ConnectionLost when the server has been out of reach for this long.
+                Default: it tries for ever.
+        """
         if not isinstance(queue, Queue):
             raise not_a_queue(queue)
         checked_handler(handler)

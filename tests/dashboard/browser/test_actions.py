@@ -218,7 +218,7 @@ async def test_action_without_javascript(busy: Site, come: Come, case: Case) -> 
     if case.bulk:
         await expect(page.locator("#task")).to_be_visible()
     else:
-        await expect(page.locator("main [role=status] .note")).to_be_visible()
+        await expect(page.locator("main [role=status] .notice")).to_be_visible()
     await eventually(lambda: case.check(busy), f"{case.action} has done its work")
 
 

@@ -25,7 +25,7 @@ async def test_from_the_warning_to_the_lane_and_the_job_is_skipped(busy: Site, c
     await busy.block(GROUP)
     visitor = await come(busy)
     page = await visitor.go("/queues/orders")
-    warning = page.locator(".note", has_text="A failed job blocks its group.")
+    warning = page.locator(".notice", has_text="A failed job blocks its group.")
     await warning.get_by_role("link", name="Show").click()
     lane = page.locator("article.lane")
     await expect(lane).to_have_count(1)
@@ -61,7 +61,7 @@ async def test_the_page_of_the_group_says_who_blocks_it_and_retries_that_job(
 async def test_the_page_of_the_job_says_that_it_blocks_its_group(busy: Site, come: Come) -> None:
     await busy.block(GROUP)
     page = await (await come(busy)).go("/queues/orders/jobs/blocks-1")
-    await expect(page.locator(".note", has_text="It has blocked its group since")).to_be_visible()
+    await expect(page.locator(".notice", has_text="It has blocked its group since")).to_be_visible()
     actions = [await link.get_attribute("data-action") for link in await page.locator(".actions [data-action]").all()]
     assert actions == ["retry", "skip", "edit", "remove"]
     await page.get_by_role("link", name="Show the group").click()

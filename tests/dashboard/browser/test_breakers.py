@@ -18,7 +18,7 @@ async def test_from_the_warning_to_the_lane_and_back_when_the_rule_is_gone(busy:
     await busy.break_open(GROUP)
     visitor = await come(busy)
     page = await visitor.go("/queues/orders")
-    warning = page.locator(".note", has_text="The breaker of a group is open.")
+    warning = page.locator(".notice", has_text="The breaker of a group is open.")
     await warning.get_by_role("link", name="Show").click()
     lane = page.locator("article.lane")
     await expect(lane).to_have_count(1)

@@ -19,29 +19,29 @@ async def test_a_paused_queue_is_said_on_its_lanes_and_resumed_there(site: Site,
     await site.queue.add({"n": 1}, group_id="user:1", job_id="waits-1")
     await site.work()
     page = await (await come(site, width=PHONE)).go(LANES)
-    note = page.locator("#live .note")
-    await expect(note).to_contain_text("The whole queue is paused.")
+    notice = page.locator("#live .notice")
+    await expect(notice).to_contain_text("The whole queue is paused.")
     await expect(page.locator(".lane .front")).to_contain_text("Queue paused")
     assert await violations(page) == []
     assert await overflow(page) <= 0
-    await note.locator("[data-action=resume]").click()
+    await notice.locator("[data-action=resume]").click()
     await page.locator("#action button.primary").click()
     await expect(page.locator(".toast")).to_be_visible()
-    await expect(note).to_have_count(0)
+    await expect(notice).to_have_count(0)
     await site.states(completed=1)
 
 
 async def test_a_queue_without_workers_says_so_until_one_comes(site: Site, come: Come) -> None:
     await site.queue.add({"do": "stay"}, group_id="user:1", job_id="waits-1")
     page = await (await come(site)).go("/queues/orders/jobs/waits-1")
-    await expect(page.locator("#live .note")).to_contain_text("This queue has no worker.")
+    await expect(page.locator("#live .notice")).to_contain_text("This queue has no worker.")
     assert await violations(page) == []
     await page.goto(LANES)
     await expect(page.locator(".lane .front")).to_contain_text("No worker")
     assert await violations(page) == []
     await site.work()
     await expect(page.locator(".lane .front.active")).to_contain_text("waits-1")
-    await expect(page.locator("#live .note")).to_have_count(0)
+    await expect(page.locator("#live .notice")).to_have_count(0)
 
 
 async def test_a_job_behind_a_held_one_leads_to_it(busy: Site, come: Come) -> None:
@@ -77,7 +77,7 @@ async def test_a_form_that_is_clicked_twice_adds_one_job(site: Site, come: Come)
         page = await (await come(site, javascript=javascript)).go("/queues/orders/actions/add")
         await page.get_by_role("textbox", name="Data").fill('{"n": 1}')
         await page.locator("#action button.primary").dblclick()
-        await expect(page.locator("main [role=status] .note")).to_be_visible()
+        await expect(page.locator("main [role=status] .notice")).to_be_visible()
     assert (await site.queue.get_job_counts()).waiting == 2
 
 

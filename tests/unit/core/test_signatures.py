@@ -23,7 +23,7 @@ NOWHERE = "redis://127.0.0.1:1"
     [(JobOptions, JOB_DEFAULTS), (QueueArguments, QUEUE_DEFAULTS), (WorkerArguments, WORKER_DEFAULTS)],
 )
 def test_every_option_that_is_declared_has_a_default(declared: type, defaults: dict[str, Any]) -> None:
-    assert list(declared.__annotations__) == list(defaults)
+    assert declared.__annotations__.keys() == defaults.keys()
 
 
 def test_a_draft_takes_the_options_of_a_job_with_the_same_defaults() -> None:
@@ -46,6 +46,12 @@ def test_the_signature_of_a_worker_shows_its_options() -> None:
     made = inspect.signature(Worker).parameters
     assert {name: made[name].default for name in WORKER_DEFAULTS} == WORKER_DEFAULTS
     assert list(made)[:2] == ["queue", "handler"]
+
+
+def test_the_signature_of_process_shows_the_options_of_a_worker() -> None:
+    made = inspect.signature(Queue.process).parameters
+    assert {name: made[name].default for name in WORKER_DEFAULTS} == WORKER_DEFAULTS
+    assert list(made)[:3] == ["self", "handler", "concurrency"]
 
 
 async def handle(job: Any) -> None: ...

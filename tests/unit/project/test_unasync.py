@@ -34,8 +34,8 @@ def test_the_blocking_client_is_not_stale() -> None:
             "from groupmq.sync.queue import adding, bulk\n",
         ),
         (
-            "from groupmq.client.queue import adding, batching\n",
-            "from groupmq.client.queue import batching\nfrom groupmq.sync.queue import adding\n",
+            "from groupmq.client.queue import adding, joining\n",
+            "from groupmq.client.queue import joining\nfrom groupmq.sync.queue import adding\n",
         ),
         ("x: Connection\n", "x: BlockingConnection\n"),
         ("def f() -> Coroutine[Any, Any, list[int]]: ...\n", "def f() -> list[int]: ...\n"),

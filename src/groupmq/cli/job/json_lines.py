@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from datetime import datetime
 from typing import Any
@@ -9,13 +10,11 @@ from typing import Any
 from groupmq import Backoff, ConfigurationError
 from groupmq.cli.options.values import instant, read_json
 from groupmq.cli.output.readable_data import NotJson
-from groupmq.sync import Job
+from groupmq.sync import Job, Queue
 
-GIVEN = frozenset(
-    "data id job_id group_id order_ms priority delay run_at max_attempts timeout backoff on_retry on_failed ttl "
-    "unique_for expires_at headers".split()
-)
-"""Fields that make a job."""
+_OPTIONS = {name for name, one in inspect.signature(Queue.add).parameters.items() if one.kind is one.KEYWORD_ONLY}
+GIVEN = frozenset(_OPTIONS - {"dedupe", "repeat"} | {"data", "id", "expires_at", "headers"})
+"""Fields that make a job: the options of `add`, but for those that stand for several jobs, and what an export adds."""
 FACTS = frozenset(
     "queue state attempts_made attempt return_value failed_reason error_class stacktrace progress worker fence "
     "duplicate created_at started_at finished_at blocks_since logs".split()

@@ -99,17 +99,17 @@ def list_jobs(target: Target, name: str | None, states: tuple[str, ...], group_i
 def _listed(jobs: list[Job]) -> Table | str:
     if not jobs:
         return "no such jobs"
-    headings = ("ID", "STATE", "GROUP", "ATTEMPTS", "CREATED (UTC)", "DATA", "NOTE")
+    headings = ("ID", "STATE", "GROUP", "ATTEMPTS", "CREATED (UTC)", "DATA", "DETAIL")
     return tables.table(headings, map(_row, jobs))
 
 
 def _row(job: Job) -> tuple[Any, ...]:
-    note = ""
+    detail = ""
     if job.state == "failed":
-        note = tables.words(job.failed_reason or "", 60)
+        detail = tables.words(job.failed_reason or "", 60)
     elif job.run_at is not None:
-        note = f"starts {tables.when(job.run_at)}"
+        detail = f"starts {tables.when(job.run_at)}"
     elif job.state == "active" and job.worker:
-        note = f"on {tables.words(job.worker)}"
+        detail = f"on {tables.words(job.worker)}"
     group = NO_GROUP if job.group_id is None else job.group_id
-    return job.id, job.state, group, job.attempts_made, job.created_at, tables.data(job.data, 40), note
+    return job.id, job.state, group, job.attempts_made, job.created_at, tables.data(job.data, 40), detail

@@ -20,7 +20,7 @@ from groupmq.cli.output.progress import LongWork
 from groupmq.cli.output.tables import number
 from groupmq.sync import Queue
 
-BATCH = 500
+AT_ONCE = 500
 _IN_MEMORY = 16 * 1024 * 1024
 
 
@@ -95,13 +95,13 @@ def import_jobs(target: Target, file: IO[str], check: bool, new_ids: bool, max_p
             return work.report(target, "checked", lambda: f"{number(total, 'job')}, no mistake", queue=queue.name)
         existing = 0
         with LongWork("importing", total) as work:
-            batch: list[dict[str, Any]] = []
+            items: list[dict[str, Any]] = []
             for item in _items(queue, lines, new_ids):
-                batch.append(item)
-                if len(batch) == BATCH:
-                    existing += _add(queue, batch, work)
-                    batch = []
-            existing += _add(queue, batch, work)
+                items.append(item)
+                if len(items) == AT_ONCE:
+                    existing += _add(queue, items, work)
+                    items = []
+            existing += _add(queue, items, work)
         text = f"imported {number(work.done - existing, 'job')}"
         text += f"; {number(existing, 'id')} existed already" if existing else ""
         work.done -= existing
@@ -131,8 +131,8 @@ def _items(queue: Queue, lines: IO[str], new_ids: bool) -> Iterator[dict[str, An
             yield item
 
 
-def _add(queue: Queue, batch: list[dict[str, Any]], work: LongWork) -> int:
+def _add(queue: Queue, items: list[dict[str, Any]], work: LongWork) -> int:
     """Add jobs; returns how many existed already."""
-    existing = sum(job.duplicate for job in queue.add_many(batch))
-    work.advance(len(batch))
+    existing = sum(job.duplicate for job in queue.add_many(items))
+    work.advance(len(items))
     return existing

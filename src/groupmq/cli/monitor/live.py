@@ -53,7 +53,7 @@ class Notice(Enum):
     END = auto()
 
 
-Message = Typed | Trouble | ActionEnded | Fetched | Notice | QueueSurvey | BaseException
+InboxMessage = Typed | Trouble | ActionEnded | Fetched | Notice | QueueSurvey | BaseException
 
 
 def trouble(error: GroupMQError, where: str) -> str:
@@ -74,7 +74,7 @@ class LiveView:
         self._terminal = terminal
         self._glyphs = glyphs
         self._decoder = Decoder()
-        self._inbox: asyncio.Queue[Message] = asyncio.Queue()
+        self._inbox: asyncio.Queue[InboxMessage] = asyncio.Queue()
         self._look_now = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -108,7 +108,7 @@ class LiveView:
             if self._inbox.empty():
                 self._draw()
 
-    def _take(self, message: Message) -> bool:
+    def _take(self, message: InboxMessage) -> bool:
         """Apply a message to the state; True if it ends the monitor."""
         match message:
             case BaseException():

@@ -11,7 +11,7 @@ from groupmq.cli.monitor.history import History
 from groupmq.cli.monitor.keyboard import KeyAction
 from groupmq.cli.output import tables
 
-Page = Literal["queue", "job", "help"]
+PageName = Literal["queue", "job", "help"]
 JUMP = 10
 """Rows that PgUp and PgDn move."""
 NEWS = timedelta(seconds=10)
@@ -65,7 +65,7 @@ class State:
     message: str | None = None
     """The result of the last action, shown until the next key or for a while."""
     message_until: datetime | None = None
-    page: Page = "queue"
+    page: PageName = "queue"
     selected: MonitorRow | None = None
     question: Question | None = None
     job_id: str | None = None

@@ -12,8 +12,8 @@ from typing import Any
 from groupmq.cli.exits import StartFailed
 
 _logger = logging.getLogger("groupmq.cli")
-Page = tuple[int, str, bytes]
-Make = Callable[[], Page]
+HttpPage = tuple[int, str, bytes]
+Make = Callable[[], HttpPage]
 
 
 class _Server(ThreadingHTTPServer):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from groupmq.cli.output.http_pages import Make, Page
+from groupmq.cli.output.http_pages import HttpPage, Make
 
 _BLOCKED = 2.0
 
@@ -65,15 +65,15 @@ class ProcessReport:
 def probes(reports: Callable[[], Iterable[ProcessReport]]) -> dict[str, Make]:
     """The pages of a health port: alive if every loop advances, ready if at least one process can work."""
 
-    def page(good: bool, seen: list[ProcessReport]) -> Page:
+    def page(good: bool, seen: list[ProcessReport]) -> HttpPage:
         body = {"status": "ok" if good else "failing", "processes": [report.shown() for report in seen]}
         return 200 if good else 503, "application/json", json.dumps(body).encode() + b"\n"
 
-    def alive() -> Page:
+    def alive() -> HttpPage:
         seen = list(reports())
         return page(all(report.is_alive() for report in seen), seen)
 
-    def ready() -> Page:
+    def ready() -> HttpPage:
         seen = list(reports())
         return page(any(report.is_ready() for report in seen), seen)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
+from groupmq.core.durations import instant_of
 from groupmq.core.message_shape import shape_of
 from groupmq.core.pages import FailureGroup, FailureGroups
 from groupmq.protocol import commands
@@ -22,7 +22,7 @@ def failure_groups(found: Sequence[commands.Reason], now: int, total: int, limit
         kinds.setdefault((failure.error, shape_of(failure.reason, failure.error)), []).append(failure)
     groups = [_failure_group(error, shape, members, since, now) for (error, shape), members in kinds.items()]
     groups.sort(key=lambda group: (-group.count, -group.last.timestamp()))
-    return FailureGroups(groups[:limit], len(found), total, _moment(since), _moment(now))
+    return FailureGroups(groups[:limit], len(found), total, instant_of(since), instant_of(now))
 
 
 def _failure_group(error: str, shape: str, members: Sequence[commands.Reason], since: int, now: int) -> FailureGroup:
@@ -31,8 +31,6 @@ def _failure_group(error: str, shape: str, members: Sequence[commands.Reason], s
         series[min(SPANS - 1, (failure.ended - since) * SPANS // max(1, now - since))] += 1
     ends = [failure.ended for failure in members]
     last = max(members, key=lambda failure: failure.ended)
-    return FailureGroup(error or None, shape, len(members), _moment(min(ends)), _moment(last.ended), last.id, series)
-
-
-def _moment(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
+    return FailureGroup(
+        error or None, shape, len(members), instant_of(min(ends)), instant_of(last.ended), last.id, series
+    )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from groupmq.client.answers.measures import LATEST_MS
+from groupmq.core.durations import instant_of
 from groupmq.core.limits import RateLimit
 from groupmq.core.views import GroupInfo, HeldGroup
 from groupmq.protocol.commands import GroupLook, ListedRun, ScannedGroup
@@ -27,8 +27,8 @@ def group_info(group_id: str, look: GroupLook, runs: Sequence[ListedRun], now: i
             reason,
             job_id or None,
             attempt or None,
-            _instant(look.since or now),
-            _instant(look.until) if 0 < look.until < LATEST_MS else None,
+            instant_of(look.since or now),
+            instant_of(look.until) if 0 < look.until < LATEST_MS else None,
             look.waiting,
             max(0, now - (look.since or now)) / 1000,
             look.failures or None,
@@ -46,11 +46,11 @@ def group_info(group_id: str, look: GroupLook, runs: Sequence[ListedRun], now: i
         held,
         rate,
         look.blocked_by or None,
-        _instant(look.blocked) if look.blocked else None,
+        instant_of(look.blocked) if look.blocked else None,
         look.blockers,
         look.failures,
-        _instant(look.opened_since) if look.opened_since else None,
-        _instant(look.opened) if look.opened else None,
+        instant_of(look.opened_since) if look.opened_since else None,
+        instant_of(look.opened) if look.opened else None,
     )
 
 
@@ -95,7 +95,3 @@ def order_of(info: GroupInfo, look: GroupLook, sort: str) -> tuple[Any, ...]:
         return -info.active, -info.waiting, info.id
     held = sort == "oldest" or info.held is not None
     return (2 if not look.since else 0 if held else 1), look.since, info.id
-
-
-def _instant(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import TypeVar
 
 from groupmq.client.answers.spans import BOUNDS
+from groupmq.core.durations import instant_of
 from groupmq.core.views import Failure, HeldGroup, Histogram, WorkerInfo
 from groupmq.protocol import commands
 
@@ -32,8 +32,8 @@ def held_group(held: commands.HeldHead | None) -> HeldGroup | None:
         held.reason,
         held.job_id or None,
         held.attempt or None,
-        datetime.fromtimestamp(held.since / 1000, UTC),
-        datetime.fromtimestamp(held.until / 1000, UTC) if 0 < held.until < LATEST_MS else None,
+        instant_of(held.since),
+        instant_of(held.until) if 0 < held.until < LATEST_MS else None,
         held.waiting,
         held.waited_ms / 1000,
         held.failures or None,
@@ -51,7 +51,7 @@ def worker_info(worker_id: str, raw: bytes) -> WorkerInfo:
     info = json.loads(text_of_info)
     return WorkerInfo(
         id=worker_id,
-        last_seen=datetime.fromtimestamp(int(seen) / 1000, UTC),
+        last_seen=instant_of(int(seen)),
         # By name: a worker of a newer release may report more.
         **{name: info[name] for name in ("name", "host", "pid", "concurrency", "current_jobs", "heartbeat", "version")},
         jobs=info.get("jobs", []),
@@ -68,7 +68,7 @@ def failures_of(stats: commands.Stats) -> list[Failure]:
             attempt,
             error,
             stack,
-            datetime.fromtimestamp(at / 1000, UTC),
+            instant_of(at),
             final,
             worker,
             kind or None,

@@ -16,8 +16,8 @@ from groupmq.core.views import (
     Metrics,
     MinuteStats,
     RepairReport,
+    WorkerInfo,
 )
-from groupmq.core.views import WorkerInfo as Info
 
 _COUNTERS = (
     *("completed", "failed", "retried", "stalled", "lost", "rate_limited", "lease_lost"),
@@ -86,9 +86,9 @@ def _span(found: Sequence[MinuteStats]) -> MinuteStats:
     )
 
 
-def workers(found: Iterable[Info]) -> list[Info]:
+def workers(found: Iterable[WorkerInfo]) -> list[WorkerInfo]:
     """List each worker once: it reports in each partition the jobs that it runs there."""
-    by_id: dict[str, Info] = {}
+    by_id: dict[str, WorkerInfo] = {}
     for one in found:
         seen = by_id.get(one.id)
         by_id[one.id] = (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 
 from groupmq.client.answers.measures import held_group, longer, worker_info
+from groupmq.core.durations import instant_of
 from groupmq.core.survey_views import GroupActivity, JobTotals, LiveWorker, QueueSurvey, RecentFailure, RunningJob
 from groupmq.core.views import GroupInfo, JobCounts, WorkerInfo
 from groupmq.protocol.commands import Minute, Stats, Survey, SurveyedFailure, SurveyedGroup, SurveyedRun, Waits
@@ -26,7 +26,7 @@ def survey_of(
     names = {worker.id: worker.name for worker in workers}
     so_far = stats.counters
     return QueueSurvey(
-        at=datetime.fromtimestamp(stats.now / 1000, UTC),
+        at=instant_of(stats.now),
         paused=paused,
         counts=counts,
         totals=JobTotals(

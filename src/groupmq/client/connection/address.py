@@ -20,7 +20,7 @@ class Ask(NamedTuple):
     command: tuple[str, ...]
 
 
-Search = Generator[Ask, Any, Node]
+PrimarySearch = Generator[Ask, Any, Node]
 """Yields questions, is sent the replies (or the exception in place of one), and returns the primary."""
 
 
@@ -78,7 +78,7 @@ class Route(Address):
         """Where the primary is, as far as we know; None: a new connection searches for it."""
         self._last: Node | None = None
 
-    def search(self) -> Search:
+    def search(self) -> PrimarySearch:
         """How to find the primary. Raises the client library's ConnectionError if no node knows one."""
         raise NotImplementedError
 

@@ -11,7 +11,7 @@ from typing import Any
 import redis
 from redis.exceptions import ResponseError
 
-from groupmq.client.connection.address import Ask, Node, Route, Search
+from groupmq.client.connection.address import Ask, Node, PrimarySearch, Route
 from groupmq.client.connection.faults import is_denied
 from groupmq.client.connection.found import FoundConnection, library, search_in_thread
 
@@ -36,7 +36,7 @@ class BlockingFinder:
                     node = route.node = self.run(route.search())
         return node
 
-    def run(self, search: Search) -> Node:
+    def run(self, search: PrimarySearch) -> Node:
         """Ask the questions of a search until it has found the node."""
         try:
             question = next(search)

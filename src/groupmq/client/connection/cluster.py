@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from redis.crc import key_slot
 
-from groupmq.client.connection.address import Ask, Node, Route, Search
+from groupmq.client.connection.address import Ask, Node, PrimarySearch, Route
 from groupmq.client.connection.faults import is_away, is_cluster_down
 from groupmq.client.connection.replies import decoded
 from groupmq.client.connection.unfound import Unfound
@@ -74,7 +74,7 @@ class SlotMap:
         self._owners = [None if owner == node else owner for owner in self._owners]
         self._order = [*(other for other in self._order if other != node), node]
 
-    def search(self, slot: int) -> Search:
+    def search(self, slot: int) -> PrimarySearch:
         """Find the owner of a slot, and learn the owners of the other slots on the way."""
         unfound = Unfound()
         for node in tuple(dict.fromkeys((*self._order, *self._seeds))):
@@ -117,7 +117,7 @@ class SlotRoute(Route):
         self.slots = slots
         self.slot = slot
 
-    def search(self) -> Search:
+    def search(self) -> PrimarySearch:
         return self.slots.search(self.slot)
 
     def lost(self, node: Node) -> None:
@@ -150,7 +150,7 @@ class NodeRoute(Route):
         self.slots = slots
         self._fixed = self.node = node
 
-    def search(self) -> Search:
+    def search(self) -> PrimarySearch:
         yield from ()
         return self._fixed
 

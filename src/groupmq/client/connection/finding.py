@@ -10,7 +10,7 @@ from typing import Any
 import redis.asyncio
 from redis.exceptions import ResponseError
 
-from groupmq.client.connection.address import Ask, Node, Route, Search
+from groupmq.client.connection.address import Ask, Node, PrimarySearch, Route
 from groupmq.client.connection.faults import is_denied
 from groupmq.client.connection.found import FoundConnection, library, search_in_loop
 
@@ -35,7 +35,7 @@ class Finder:
                     node = route.node = await self.run(route.search())
         return node
 
-    async def run(self, search: Search) -> Node:
+    async def run(self, search: PrimarySearch) -> Node:
         """Ask the questions of a search until it has found the node."""
         try:
             question = next(search)

@@ -9,7 +9,6 @@ answer, which it finds by the requester and the number that are sent with the ca
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Awaitable
 from typing import Any, Protocol, TypeVar
@@ -19,11 +18,10 @@ from groupmq.client.connection.faults import (
     is_no_function,
     is_no_script,
     is_out_of_memory,
-    is_passing,
     is_unavailable,
     understood,
 )
-from groupmq.client.connection.patience import FIRST_PAUSE, LONGEST_PAUSE, PATIENCE, Patience
+from groupmq.client.connection.patience import PATIENCE, Patience
 from groupmq.client.connection.session import Session
 from groupmq.core.errors import ConfigurationError, ConnectionLost, GroupMQError, ScriptError, ServerRefused
 from groupmq.core.queue_options import QueueArguments
@@ -157,16 +155,15 @@ class FunctionClient:
     async def reopen(self, patience: float | None = None) -> None:
         """Open the queue, even if this process has done so, to read what is stored; try again as in `ready`."""
         self.session.require_open()
-        give_up, pause = time.monotonic() + (self.patience if patience is None else patience), FIRST_PAUSE
+        patient = Patience(self.patience if patience is None else patience)
         while True:
             try:
                 return await self.open()
             except GroupMQError as error:
-                left = give_up - time.monotonic()
-                if left <= 0 or not is_passing(error):
+                pause = patient.pause_after(error)
+                if pause is None:
                     raise
-            await self.sleep(min(left, pause * (0.5 + random.random())))  # noqa: S311
-            pause = min(pause * 2, LONGEST_PAUSE)
+            await self.sleep(pause)
 
     async def _update_partition(self, stored: StoredQueue) -> None:
         """Use a partition. It gets the settings of its queue if it has others. `stored`: its settings as just read.

@@ -9,7 +9,7 @@ from groupmq.client.connection.faults import is_passing
 
 PATIENCE = 3.0
 """Seconds for which a producer's call is tried again while the server restarts or fails over; then it raises."""
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 
 
 class Patience:
@@ -19,7 +19,7 @@ class Patience:
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
-        self._pause = FIRST_PAUSE
+        self._pause = _FIRST_PAUSE
 
     def pause_after(self, error: BaseException) -> float | None:
         """Seconds before the next try; None if the time is up, or if waiting does not help against this error."""
@@ -27,5 +27,5 @@ class Patience:
         if left <= 0 or not is_passing(error):
             return None
         pause = min(left, self._pause * (0.5 + random.random()))  # noqa: S311
-        self._pause = min(self._pause * 2, LONGEST_PAUSE)
+        self._pause = min(self._pause * 2, _LONGEST_PAUSE)
         return pause

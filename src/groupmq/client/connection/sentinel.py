@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groupmq.client.connection.address import Ask, Node, Route, Search
+from groupmq.client.connection.address import Ask, Node, PrimarySearch, Route
 from groupmq.client.connection.replies import decoded
 from groupmq.client.connection.unfound import Unfound
 
@@ -19,7 +19,7 @@ class SentinelRoute(Route):
         self._sentinels = list(sentinels)
         self._service = service
 
-    def search(self) -> Search:
+    def search(self) -> PrimarySearch:
         unfound = Unfound()
         for sentinel in tuple(self._sentinels):
             reply = yield Ask(sentinel, ("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._service))

@@ -14,7 +14,7 @@ from groupmq.client.connection.address import Node
 from groupmq.client.connection.url_mistakes import require_one_database
 from groupmq.core.errors import ConfigurationError
 
-Kind = Literal["sentinel", "cluster"]
+TopologyKind = Literal["sentinel", "cluster"]
 ASKING_TIMEOUT = 1.0
 """Seconds that a sentinel or node may take to connect, and to answer, before the next one is asked."""
 _PORTS = {"sentinel": 26379, "cluster": 6379}
@@ -26,7 +26,7 @@ DESCRIBES_SERVER = re.compile(r"host|port|path|db|username|password|credential_p
 class Topology:
     """Nodes that know where a server is, and how to reach them and the server."""
 
-    kind: Kind
+    kind: TopologyKind
     nodes: tuple[Node, ...]
     """The nodes that know where the server is: the sentinels, or some nodes of the cluster."""
     service: str
@@ -60,7 +60,7 @@ def parsed(url: str) -> Topology:
     known = re.fullmatch(r"(redis|rediss|valkey|valkeys)\+(sentinel|cluster)", parts.scheme)
     if known is None:
         raise ValueError(url)
-    kind: Kind = "cluster" if known[2] == "cluster" else "sentinel"
+    kind: TopologyKind = "cluster" if known[2] == "cluster" else "sentinel"
     tls = known[1] in ("rediss", "valkeys")
     user, at, hosts = parts.netloc.rpartition("@")
     nodes = tuple(_node(host, _PORTS[kind]) for host in hosts.split(","))
@@ -86,7 +86,7 @@ def parsed(url: str) -> Topology:
     return Topology(kind, nodes, unquote(service), where, tls, options, asking, tls)
 
 
-def _shown(kind: Kind, nodes: Iterable[Node], path: str, *, tls: bool) -> str:
+def _shown(kind: TopologyKind, nodes: Iterable[Node], path: str, *, tls: bool) -> str:
     hosts = ",".join(_spelled(*node) for node in nodes)
     return f"{'rediss' if tls else 'redis'}+{kind}://{hosts}{'/' if path else ''}{path}"
 

@@ -226,29 +226,29 @@ class Channel:
         try:
             while self._behind:
                 await asyncio.sleep(0)
-                batch, self._behind = self._behind, []
-                past: dict[str, list[Event]] = {one.job_id: [] for one in batch}
+                behind, self._behind = self._behind, []
+                past: dict[str, list[Event]] = {one.job_id: [] for one in behind}
                 try:
-                    await self._read_back(batch, past)
+                    await self._read_back(behind, past)
                 except GroupMQError as error:
                     _logger.warning(
                         "queue %s: the log of events cannot be read, so listeners of %d jobs miss earlier events: %s",
                         self.connection.session.options.name,
-                        len(batch),
+                        len(behind),
                         error,
                     )
-                for one in batch:
+                for one in behind:
                     listeners = one.listeners()
                     if listeners is not None:
                         listeners.caught_up(past[one.job_id])
         finally:
             self._catching_up = None
 
-    async def _read_back(self, batch: list[Behind], past: dict[str, list[Event]]) -> None:
+    async def _read_back(self, behind: list[Behind], past: dict[str, list[Event]]) -> None:
         await self.ready()
-        until = {one.job_id: one.until or self.position or "0-0" for one in batch}
+        until = {one.job_id: one.until or self.position or "0-0" for one in behind}
         last = max(until.values(), key=lambda at: tuple(map(int, at.split("-"))))
-        async for entry in self.past(f"{max(0, min(one.created_ms for one in batch) - 1)}-0"):
+        async for entry in self.past(f"{max(0, min(one.created_ms for one in behind) - 1)}-0"):
             if newer(entry.stream_id, last):
                 return
             for event in entry.events:

@@ -82,8 +82,8 @@ async def iterate(channels: Sequence[Channel], since: str | None) -> AsyncGenera
     following = follower_of(channels, since)
     try:
         await following.start()
-        while (batch := await following.next()) is not None:
-            for event in batch:
+        while (events := await following.next()) is not None:
+            for event in events:
                 yield event
     finally:
         await following.end()

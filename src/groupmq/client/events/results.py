@@ -10,6 +10,7 @@ from typing import Any
 from groupmq.client.events import Channel, Wait
 from groupmq.core.errors import GroupMQError, JobFailed, JobRemoved
 from groupmq.core.events import EndOf, Event
+from groupmq.core.pauses import growing
 from groupmq.core.snapshot import GONE, Snapshot
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
@@ -143,12 +144,10 @@ class Results:
 
     async def _poll(self, job_id: str) -> Any:
         """Wait without events, by looking at the job. One that is not kept cannot be told from a removed one."""
-        pause = _FIRST_PAUSE
-        while True:
+        for pause in growing(_FIRST_PAUSE, _LONGEST_PAUSE, factor=1.5):
             found = await self._look(job_id)
             if found is None:
                 raise JobRemoved(job_id)
             if finished(found):
                 return found.return_value
             await asyncio.sleep(pause)
-            pause = min(pause * 1.5, _LONGEST_PAUSE)

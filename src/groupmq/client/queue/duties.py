@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from groupmq.client.answers import merging
 from groupmq.client.duties.due_work import DueWork
-from groupmq.client.duties.duty import Duty
+from groupmq.client.duties.duty import PeriodicDuty
 from groupmq.client.duties.presence import PresenceCleanup
 from groupmq.client.duties.retention import AgeRetention
 from groupmq.core.checks import one_of
@@ -63,7 +63,7 @@ def _due_work(queue: QueueMethods, *, promote: bool = True, unpark: bool = True,
     return DueWork(queue._call, policy, promote=promote, unpark=unpark, expire=expire)
 
 
-async def _run(queue: QueueMethods, *duties: Duty) -> DutyReport:
+async def _run(queue: QueueMethods, *duties: PeriodicDuty) -> DutyReport:
     """Run duties one after the other, and return their reports as one."""
     reports = [await duty.run_once() for duty in duties]
     report = merging.duty([one for one in reports if one is not None])

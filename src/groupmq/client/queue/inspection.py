@@ -13,6 +13,7 @@ from groupmq.core.errors import ConfigurationError, JobNotFound
 from groupmq.core.events import Position, read
 from groupmq.core.filters import STATES
 from groupmq.core.pages import Attempt, JobPosition
+from groupmq.core.pauses import growing
 from groupmq.core.views import JobCounts, Turn
 from groupmq.protocol import commands
 
@@ -161,11 +162,10 @@ async def get_last_event_id(queue: QueueMethods) -> str:
 async def wait_for_empty(queue: QueueMethods, timeout: Duration = 60) -> bool:
     """Wait until no job is active, waiting or delayed; False if that takes longer than `timeout`."""
     end = time.monotonic() + seconds(timeout, "timeout")
-    pause = 0.005
+    pauses = growing(0.005, 0.25, factor=1.5)
     while (await queue.get_job_counts()).total:
         left = end - time.monotonic()
         if left <= 0:
             return False
-        await queue._connection.sleep(min(pause, left))
-        pause = min(pause * 1.5, 0.25)
+        await queue._connection.sleep(min(next(pauses), left))
     return True

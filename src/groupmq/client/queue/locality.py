@@ -10,7 +10,7 @@ from groupmq.client.connection.connections import Connection
 from groupmq.client.events import Channel
 from groupmq.client.events.results import Results
 from groupmq.client.job import Job
-from groupmq.client.queue.batching import Batcher
+from groupmq.client.queue.joining import Joiner
 from groupmq.core.drafts import Draft
 from groupmq.core.emitter import Emitter, Listener
 from groupmq.core.errors import GroupFull
@@ -26,8 +26,8 @@ class InLoop:
     """The adds and reads of one event-loop tick, and the events received: futures and tasks of one event loop."""
 
     def __init__(self, connection: Connection, send_adds: SendAdds, send_gets: SendGets) -> None:
-        self.adds: Batcher[Draft, Job] = Batcher(send_adds, lambda d: len(d.body))
-        self.gets: Batcher[str, Job | None] = Batcher(send_gets, lambda _: 0)
+        self.adds: Joiner[Draft, Job] = Joiner(send_adds, lambda d: len(d.body))
+        self.gets: Joiner[str, Job | None] = Joiner(send_gets, lambda _: 0)
         self.channel = Channel(connection, connection.session.options.serializer)
         self.opening: asyncio.Future[None] | None = None
         """The call that opens the queue, for all callers that wait for it."""

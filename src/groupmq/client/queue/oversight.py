@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Unpack
 
 from groupmq.client import server
@@ -13,7 +12,7 @@ from groupmq.client.queue.measures import longest_waits
 from groupmq.client.queue.since import groups_of
 from groupmq.core import findings
 from groupmq.core.checks import text, whole
-from groupmq.core.durations import Duration, Instant, epoch_millis, seconds
+from groupmq.core.durations import Duration, Instant, epoch_millis, instant_of, seconds
 from groupmq.core.errors import ConfigurationError, QueueNotFound
 from groupmq.core.queue_options import QueueArguments
 from groupmq.core.server_views import Finding, Mark, ServerInfo
@@ -43,8 +42,9 @@ async def get_settings(queue: QueueMethods) -> QueueSettings:
 async def reconfigure(queue: QueueMethods, /, **changes: Unpack[QueueArguments]) -> QueueSettings:
     """Change settings that are stored with the queue, in one write, and return the stored settings.
 
-    Without arguments, the options that this object was given are stored. A change applies to waiting jobs too, and
-    running processes use it from their next call on.
+    `changes` are options of `Queue`; those that are stored are the fields of `QueueSettings`. Without any, the options
+    that this object was given are stored. A change applies to waiting jobs too, and running processes use it from their
+    next call on.
 
     >>> await queue.reconfigure(max_attempts=7, on_retry="yield")
 
@@ -117,13 +117,13 @@ async def mark(queue: QueueMethods, label: str, *, at: Instant | None = None) ->
     if len(text(label, "label")) > LONGEST_LABEL:
         raise ConfigurationError.expected("label", f"at most {LONGEST_LABEL} characters", label)
     ms = await queue._call(commands.put_mark(label, None if at is None else epoch_millis(at, "at")))
-    return Mark(datetime.fromtimestamp(ms / 1000, UTC), label)
+    return Mark(instant_of(ms), label)
 
 
 async def get_marks(queue: QueueMethods, since: Instant | None = None) -> list[Mark]:
     """The marks from `since` on, oldest first."""
     found = await queue._call(commands.marks(None if since is None else epoch_millis(since, "since")))
-    return [Mark(datetime.fromtimestamp(ms / 1000, UTC), label) for ms, label in found]
+    return [Mark(instant_of(ms), label) for ms, label in found]
 
 
 async def check(queue: QueueMethods, *, oldest: Duration = 300, look: int = 500) -> list[Finding]:

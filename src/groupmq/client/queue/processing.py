@@ -7,14 +7,11 @@ import weakref
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
-from groupmq.client.job import Job
 from groupmq.core.checks import Logger
 from groupmq.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from groupmq.worker.worker import Worker
-
-Handler = Callable[[Job], Any]
+    from groupmq.worker.worker import Handler, Worker
 
 
 class OwnWorkers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
 from groupmq.client.events import JobListeners, iterate
 from groupmq.client.job import Job
@@ -20,7 +20,9 @@ from groupmq.core.drafts import Draft
 from groupmq.core.emitter import Emitter, Listener
 from groupmq.core.errors import GroupFull, GroupMQError
 from groupmq.core.events import KINDS, Event
+from groupmq.core.signatures import shows_options
 from groupmq.core.snapshot import Snapshot
+from groupmq.core.worker_options import WORKER_DEFAULTS, ProcessArguments, WorkerArguments
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Added, Call
 from groupmq.protocol.requesters import Predecessor, Request
@@ -164,7 +166,10 @@ class QueueRuntime(PartitionedMethods):
 
     # Working
 
-    def process(self, handler: Callable[[Any], Any] | None = None, concurrency: int = 1, **options: Any) -> Processing:
+    @shows_options(WorkerArguments, WORKER_DEFAULTS)
+    def process(
+        self, handler: Callable[[Any], Any] | None = None, concurrency: int = 1, **options: Unpack[ProcessArguments]
+    ) -> Processing:
         """Build a worker for this queue and start it; it is closed with the queue. Can be used as a decorator.
 
         >>> worker = await queue.process(handle, concurrency=10)
@@ -173,12 +178,40 @@ class QueueRuntime(PartitionedMethods):
 
         Awaited, it returns the worker when it has started, or raises if it cannot. Not awaited, the worker starts in
         the background in a running event loop, else with `async with queue` or `work()`.
+
+        Options:
+            concurrency: Jobs that run at once.
+            name: The name in `get_workers` and in log lines. Default: the queue and the id of the worker.
+            logger: An object with the methods of a logger; True: the console.
+            heartbeat: The time between two renewals of leases. Default: a third of `job_timeout`.
+            max_attempts: How many attempts a job has that sets no number of its own. Default: that of the queue.
+            backoff: How long a job that has no back-off of its own waits for its next attempt. Default: that of the
+                queue.
+            on_error: Called with the error and the job of each failed attempt; without a job if the server is out of
+                reach.
+            maintenance: Whether this worker also runs the scheduler, the recovery and the clean-up.
+            cleanup_interval: The time between two clean-ups.
+            stalled_interval: The longest time between two checks for expired leases. Usually a check comes when a lease
+                is due.
+            max_stalled: A job whose lease has expired more often than this fails for good.
+            blocking_timeout: The longest time for which one read waits for work.
+            atomic_completion: Whether one call may report outcomes and take new jobs.
+            batch_size: Jobs of one turn, in an exclusive queue. Default: `concurrency`.
+            batch: The handler gets up to this many jobs of one group, as a list.
+            batch_wait: How long a group waits for its batch to fill.
+            on_startup: Awaited before the first job; every handler finds the value that it returns in `job.context`.
+            on_shutdown: Awaited after the last job.
+            prefetch: `auto`: jobs are prefetched while handlers are short. A number: at most that many; 0: none.
+            executor: Where a `def` handler runs.
+            middleware: Hooks around each run.
+            unreachable_timeout: `run` raises ConnectionLost when the server has been out of reach for this long.
+                Default: it tries for ever.
         """
         return Processing(
             self._workers, lambda given: self._make_worker(given, concurrency=concurrency, **options), handler
         )
 
-    def _make_worker(self, handler: Callable[[Job], Any], **options: Any) -> Worker:
+    def _make_worker(self, handler: Callable[[Job], Any], **options: Unpack[WorkerArguments]) -> Worker:
         """A worker that is closed with the queue."""
         from groupmq.worker.worker import Worker
 

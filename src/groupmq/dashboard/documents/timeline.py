@@ -32,43 +32,43 @@ class Step:
     """None if the time is not known."""
     seconds: float | None
     """Until the next step, or until now; None for the end of a job, and for a step that is yet to come."""
-    note: str
+    detail: str
 
 
 def timeline(job: Job, attempts: Sequence[Attempt], now: datetime) -> list[Step]:
     """The steps in order. Attempts that are no longer kept are missing: the first kept one follows the beginning."""
-    marks: list[tuple[datetime, str, str, str]] = []
+    moments: list[tuple[datetime, str, str, str]] = []
     if job.created_at is not None:
         delayed = job.run_at is not None and job.attempts_made == 0 and job.run_at > job.created_at
-        marks.append((job.created_at, "delayed" if delayed else "waiting", "Added", ""))
+        moments.append((job.created_at, "delayed" if delayed else "waiting", "Added", ""))
         if delayed and job.run_at is not None and job.run_at <= now and job.state != "delayed":
-            marks.append((job.run_at, "waiting", "Due", ""))
+            moments.append((job.run_at, "waiting", "Due", ""))
     for attempt in attempts:
         if attempt.started_at is not None:
-            marks.append((attempt.started_at, "running", f"Attempt {attempt.number}", attempt.worker or ""))
+            moments.append((attempt.started_at, "running", f"Attempt {attempt.number}", attempt.worker or ""))
         if attempt.ended_at is not None and attempt.outcome in _AFTER:
             kind, label = _AFTER[attempt.outcome]
-            marks.append((attempt.ended_at, kind, label, ""))
+            moments.append((attempt.ended_at, kind, label, ""))
         elif attempt.ended_at is not None and attempt.outcome in _ENDS and not _is_last(attempt, attempts, job):
-            marks.append((attempt.ended_at, attempt.outcome, f"{_ENDS[attempt.outcome]}; then retried by hand", ""))
+            moments.append((attempt.ended_at, attempt.outcome, f"{_ENDS[attempt.outcome]}; then retried by hand", ""))
     if not attempts and job.started_at is not None and job.state != "waiting":
-        marks.append((job.started_at, "running", f"Attempt {job.attempt}", job.worker or ""))
+        moments.append((job.started_at, "running", f"Attempt {job.attempt}", job.worker or ""))
     if job.finished_at is not None and job.state in ("completed", "failed"):
         last = attempts[-1].outcome if attempts else job.state
         kind = last if last in _ENDS else job.state
-        marks.append((job.finished_at, kind, _ENDS[kind], ""))
-    return steps(marks, None if job.finished_at is not None else now) + to_come(job, now)
+        moments.append((job.finished_at, kind, _ENDS[kind], ""))
+    return steps(moments, None if job.finished_at is not None else now) + to_come(job, now)
 
 
 def to_come(job: Job, now: datetime) -> list[Step]:
     """The next step of a job that has not ended."""
     if job.state == "active":
-        return [Step(kind="future", label="End", at=None, seconds=None, note="")]
+        return [Step(kind="future", label="End", at=None, seconds=None, detail="")]
     if job.state not in ("waiting", "delayed"):
         return []
     due = job.run_at if job.run_at is not None and job.run_at > now else None
     label = f"Attempt {job.attempts_made + 1}"
-    return [Step(kind="future", label=label, at=due, seconds=None, note="at the earliest" if due else "")]
+    return [Step(kind="future", label=label, at=due, seconds=None, detail="at the earliest" if due else "")]
 
 
 def _is_last(attempt: Attempt, attempts: Sequence[Attempt], job: Job) -> bool:
@@ -76,13 +76,13 @@ def _is_last(attempt: Attempt, attempts: Sequence[Attempt], job: Job) -> bool:
     return attempt is attempts[-1] and job.finished_at is not None
 
 
-def steps(marks: list[tuple[datetime, str, str, str]], now: datetime | None) -> list[Step]:
-    marks = sorted(marks, key=lambda mark: mark[0])
+def steps(moments: list[tuple[datetime, str, str, str]], now: datetime | None) -> list[Step]:
+    moments = sorted(moments, key=lambda moment: moment[0])
     found = []
-    for i, (at, kind, label, note) in enumerate(marks):
-        until = marks[i + 1][0] if i + 1 < len(marks) else now
+    for i, (at, kind, label, detail) in enumerate(moments):
+        until = moments[i + 1][0] if i + 1 < len(moments) else now
         if until is now and now is not None:
             label = _NOW.get(label, label)
         seconds = None if until is None else max(0.0, (until - at).total_seconds())
-        found.append(Step(kind=kind, label=label, at=at, seconds=seconds, note=note))
+        found.append(Step(kind=kind, label=label, at=at, seconds=seconds, detail=detail))
     return found

@@ -14,7 +14,7 @@ from groupmq.dashboard.actions.given import BadField, Given
 from groupmq.dashboard.documents.outcome import OutcomePage
 from groupmq.dashboard.documents.plan import Field, PlanPage
 from groupmq.dashboard.documents.view import View
-from groupmq.dashboard.endpoints.page import Endpoint, read_ids, view_of
+from groupmq.dashboard.endpoints.page import HttpEndpoint, read_ids, view_of
 from groupmq.dashboard.errors import Refused, error_page
 from groupmq.dashboard.security.csrf import FIELD, HEADER
 from groupmq.dashboard.security.forms import is_json, read_fields
@@ -23,7 +23,7 @@ from groupmq.dashboard.visit import Heading, Services, Visit
 _OURS = (FIELD, "back", "fragment", "queue", "action")
 
 
-def action_endpoint(services: Services) -> Endpoint:
+def action_endpoint(services: Services) -> HttpEndpoint:
     """One route for both, so that the answer to a wrong method names both."""
     plan, act = plan_endpoint(services), act_endpoint(services)
 
@@ -33,7 +33,7 @@ def action_endpoint(services: Services) -> Endpoint:
     return endpoint
 
 
-def plan_endpoint(services: Services) -> Endpoint:
+def plan_endpoint(services: Services) -> HttpEndpoint:
     async def endpoint(request: Request) -> Response:
         visit = Visit(request, services)
         action, view = await _chosen(visit)
@@ -43,7 +43,7 @@ def plan_endpoint(services: Services) -> Endpoint:
     return endpoint
 
 
-def act_endpoint(services: Services) -> Endpoint:
+def act_endpoint(services: Services) -> HttpEndpoint:
     async def endpoint(request: Request) -> Response:
         visit = Visit(request, services)
         action, view = await _chosen(visit)
@@ -74,7 +74,7 @@ def act_endpoint(services: Services) -> Endpoint:
     return endpoint
 
 
-def stop_endpoint(services: Services) -> Endpoint:
+def stop_endpoint(services: Services) -> HttpEndpoint:
     async def endpoint(request: Request) -> Response:
         visit = Visit(request, services)
         ids = read_ids(request)

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from groupmq.dashboard.documents.login import LoginPage
-from groupmq.dashboard.endpoints.page import Endpoint
+from groupmq.dashboard.endpoints.page import HttpEndpoint
 from groupmq.dashboard.errors import Refused
 from groupmq.dashboard.security.auth import SESSION, TokenAuth
 from groupmq.dashboard.security.csrf import FIELD
@@ -20,7 +20,7 @@ _PAUSE = 0.5
 """Seconds until a wrong token is refused. Tokens are too long to be guessed; the pause only slows down a flood."""
 
 
-def login_endpoint(services: Services) -> Endpoint:
+def login_endpoint(services: Services) -> HttpEndpoint:
     async def endpoint(request: Request) -> Response:
         visit = Visit(request, services)
         auth = services.auth
@@ -43,7 +43,7 @@ def login_endpoint(services: Services) -> Endpoint:
     return endpoint
 
 
-def logout_endpoint(services: Services) -> Endpoint:
+def logout_endpoint(services: Services) -> HttpEndpoint:
     async def endpoint(request: Request) -> Response:
         visit = Visit(request, services)
         fields = await read_fields(request)

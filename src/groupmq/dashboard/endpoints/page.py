@@ -17,10 +17,10 @@ from groupmq.dashboard.documents.view import View
 from groupmq.dashboard.errors import Refused
 from groupmq.dashboard.visit import Heading, Services, Visit
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+HttpEndpoint = Callable[[Request], Awaitable[Response]]
 
 
-def page_endpoint(page: Page, services: Services) -> Endpoint:
+def page_endpoint(page: Page, services: Services) -> HttpEndpoint:
     async def endpoint(request: Request) -> Response:
         visit = Visit(request, services)
         query = read_query(page.query, visit)

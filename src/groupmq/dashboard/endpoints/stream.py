@@ -9,14 +9,14 @@ from typing import Any, cast
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from groupmq.dashboard.endpoints.page import Endpoint, read_ids, view_of
+from groupmq.dashboard.endpoints.page import HttpEndpoint, read_ids, view_of
 from groupmq.dashboard.errors import Refused
 from groupmq.dashboard.live.recent import LONGEST_POSITION
 from groupmq.dashboard.live.stream import Streams
 from groupmq.dashboard.visit import Services, Visit
 
 
-def stream_endpoint(services: Services, streams: Streams) -> Endpoint:
+def stream_endpoint(services: Services, streams: Streams) -> HttpEndpoint:
     async def endpoint(request: Request) -> Response:
         if streams.full:
             raise Refused(503, "Too many streams", "Too many pages are open; this one does not update automatically.")

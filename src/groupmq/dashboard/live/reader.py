@@ -43,7 +43,7 @@ _logger = logging.getLogger("groupmq.dashboard")
 
 
 @record
-class EventBatch:
+class EventRows:
     events: list[EventRow]
     missed: bool
 
@@ -231,8 +231,8 @@ class Reader:
     def _rows(self, events: list[Event], *, missed: bool) -> Message:
         redactor = self._shared.options.redactor
         rows = [event_row(event, redactor) for event in events[-MOST_ROWS:]]
-        batch = EventBatch(events=rows, missed=missed or len(events) > MOST_ROWS)
-        return Message.of("events", batch, events[-1].id)
+        shown = EventRows(events=rows, missed=missed or len(events) > MOST_ROWS)
+        return Message.of("events", shown, events[-1].id)
 
     async def _look(self) -> None:
         """Read the numbers, for all tabs at once, and notice whether the server answers at all."""

@@ -251,16 +251,16 @@
     box.hidden = !text;
     box.replaceChildren();
     if (!text) return;
-    const note = document.createElement("div");
-    note.className = "note fail";
+    const notice = document.createElement("div");
+    notice.className = "notice fail";
     const inner = document.createElement("div");
     for (const line of [text, hint].filter(Boolean)) {
       const p = document.createElement("p");
       p.textContent = line;
       inner.append(p);
     }
-    note.append(inner);
-    box.append(note);
+    notice.append(inner);
+    box.append(notice);
   };
 
   const open = () => {
@@ -399,13 +399,13 @@
   let following = false;
   let missedTurn = false;
   let upto = null; // how far the log was read, even if the filters hide its events
-  const note = (part) => {
-    const mark = $("li[data-upto]", part);
-    if (!mark) return;
-    upto = mark.dataset.upto;
-    mark.remove();
+  const remember = (part) => {
+    const end = $("li[data-upto]", part);
+    if (!end) return;
+    upto = end.dataset.upto;
+    end.remove();
   };
-  if (tail) note(tail);
+  if (tail) remember(tail);
 
   const follow = async () => {
     if (!tail || paused || document.hidden) return;
@@ -421,7 +421,7 @@
       const answer = await fetch(url, { headers: { "X-Fragment": "rows", Accept: "text/html" } });
       if (!answer.ok) return;
       const part = new DOMParser().parseFromString(`<ol>${await answer.text()}</ol>`, "text/html");
-      note(part);
+      remember(part);
       const known = new Set($$("li[data-id]", tail).map((row) => row.dataset.id));
       const rows = $$("li", part).filter((row) => !known.has(row.dataset.id));
       rows.forEach((row) => row.classList.add("new"));

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from groupmq.protocol.call import Call, StoredState, arguments, decode, state_of, text, texts
-from groupmq.protocol.commands.measures import texts_in
+from groupmq.protocol.commands.measures import cut_texts_in, texts_in
 
 _LENGTH = struct.Struct(">I")
 _GROUP = struct.Struct(">BBIII6sd")
@@ -162,14 +162,9 @@ def reasons(limit: int, after: tuple[str, str] | None = None, now: int | None = 
 
     def parse(reply: list[Any]) -> Reasons:
         at, total, found = reply
-        return Reasons(at, total, [Reason(*_lenient(row)) for row in found])
+        return Reasons(at, total, [Reason(*cut_texts_in(row)) for row in found])
 
     return Call("reasons", arguments(limit=limit, after=after, now=now), parse)
-
-
-def _lenient(row: Sequence[Any]) -> list[Any]:
-    # A text that was cut may end in the middle of a character.
-    return [value.decode(errors="ignore") if isinstance(value, bytes) else value for value in row]
 
 
 class ScannedGroup(NamedTuple):

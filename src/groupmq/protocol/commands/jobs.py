@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from groupmq.core import record
 from groupmq.core.drafts import Draft
+from groupmq.core.durations import instant_of
 from groupmq.core.snapshot import LogLine
 from groupmq.protocol.call import Call, StoredState, arguments, decode, raw_text, state_of, text, texts
 
@@ -245,7 +245,7 @@ def _parse_cancelled(reply: list[Any]) -> Cancelled:
 
 def log_lines(raw: bytes) -> list[LogLine]:
     """Read the log of a job as it is stored."""
-    return [LogLine(datetime.fromtimestamp(at / 1000, UTC), line) for at, line in decode(raw)]
+    return [LogLine(instant_of(at), line) for at, line in decode(raw)]
 
 
 def cancel(ids: Sequence[str], now: int | None = None) -> Call[Cancelled]:

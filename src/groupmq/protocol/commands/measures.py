@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from struct import Struct
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -142,6 +142,11 @@ def waits(offsets: Offsets = FIRST_PAGE, now: int | None = None) -> Call[Waits]:
 
 def texts_in(row: list[Any]) -> list[Any]:
     return [value.decode() if isinstance(value, bytes) else value for value in row]
+
+
+def cut_texts_in(row: Sequence[Any]) -> list[Any]:
+    """The same for texts that were cut, perhaps in the middle of a character."""
+    return [value.decode(errors="ignore") if isinstance(value, bytes) else value for value in row]
 
 
 def count_paused(cursor: str) -> Call[tuple[str, int]]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from groupmq.protocol.call import Call, arguments
+from groupmq.protocol.commands.measures import cut_texts_in
 
 
 class SurveyedGroup(NamedTuple):
@@ -58,16 +59,11 @@ def survey(
         return Survey(
             at,
             following.decode(),
-            [SurveyedGroup(*_read(row)) for row in busiest],
-            [SurveyedGroup(*_read(row)) for row in delayed],
-            [SurveyedRun(*_read(row)) for row in running],
-            [one._replace(final=bool(one.final)) for one in (SurveyedFailure(*_read(row)) for row in failed)],
+            [SurveyedGroup(*cut_texts_in(row)) for row in busiest],
+            [SurveyedGroup(*cut_texts_in(row)) for row in delayed],
+            [SurveyedRun(*cut_texts_in(row)) for row in running],
+            [one._replace(final=bool(one.final)) for one in (SurveyedFailure(*cut_texts_in(row)) for row in failed)],
         )
 
     args = arguments(cursor=cursor, again=list(again), groups=groups, runs=runs, failures=failures, now=now)
     return Call("survey", args, parse)
-
-
-def _read(row: Sequence[Any]) -> list[Any]:
-    # A text that was cut may end in the middle of a character.
-    return [value.decode(errors="ignore") if isinstance(value, bytes) else value for value in row]

@@ -8,7 +8,7 @@ from typing import Protocol
 from groupmq.core.views import DutyReport
 
 
-class Duty(Protocol):
+class PeriodicDuty(Protocol):
     """One bounded, idempotent piece of maintenance: any number of processes may run it at once.
 
     `task` completes the sentence "worker w cannot ...".

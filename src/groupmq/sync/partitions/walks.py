@@ -12,7 +12,7 @@ from groupmq.protocol import commands
 from groupmq.protocol.commands import CHUNK
 from groupmq.sync.queue.walks import Walk
 
-Entry = tuple[str, commands.PagePosition]
+WalkEntry = tuple[str, commands.PagePosition]
 
 
 def key_of(position: commands.PagePosition) -> tuple[float, bytes]:
@@ -32,7 +32,7 @@ class OneByOne:
         self.total = self.now = self.newest_stamp = 0
         self.ended = False
 
-    def next_page(self, size: int) -> Iterator[Entry]:
+    def next_page(self, size: int) -> Iterator[WalkEntry]:
         if not self.now:
             counted = self._count()
             self.total = counted.waiting
@@ -83,12 +83,12 @@ class Merged:
         self._after = after
         self.total = self.now = self.newest_stamp = 0
         self.ended = False
-        self._waiting: list[deque[Entry]] = [deque() for _ in walks]
+        self._waiting: list[deque[WalkEntry]] = [deque() for _ in walks]
         self._begun = False
 
-    def next_page(self, size: int) -> Iterator[Entry]:
+    def next_page(self, size: int) -> Iterator[WalkEntry]:
         size = min(size, CHUNK)
-        page: list[Entry] = []
+        page: list[WalkEntry] = []
         while len(page) < size:
             self._fill(size - len(page))
             first = self._first()
@@ -115,7 +115,7 @@ class Merged:
             self.now = max(walk.now for walk in self._walks)
             self.newest_stamp = max(walk.newest_stamp for walk in self._walks)
 
-    def _is_new(self, entry: Entry) -> bool:
+    def _is_new(self, entry: WalkEntry) -> bool:
         if self._after is None:
             return True
         one, other = key_of(entry[1]), key_of(self._after)

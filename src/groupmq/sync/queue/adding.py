@@ -36,6 +36,24 @@ def add(queue: QueueMethods, /, data: Any, *, repeat: Repeat | None = None, **op
     id is free again once that job is gone (ended and not kept, or removed); `unique_for` keeps it taken longer.
     With `repeat`, this defines a job that is added at each tick, and returns the next occurrence, which exists
     from its tick on.
+
+    Options:
+        group_id: Jobs of one group run in order, one at a time.
+        order_ms: The order in the group: smaller runs first. Default: the time of the add.
+        priority: From 0, the most urgent, to 1023. Within a group, jobs with a smaller number run first.
+        delay: Do not start the job before this time has passed.
+        run_at: Do not start the job before this instant.
+        max_attempts: How many attempts the job has. Default: that of the worker, else of the queue.
+        timeout: Cancel the handler after this long.
+        backoff: How long to wait before the next attempt.
+        on_retry: `hold`: the group waits for the next attempt. `yield`: it goes on.
+        on_failed: `hold`: if the job fails for good, its group is blocked until the job is retried, skipped or removed.
+            Default: that of the queue.
+        job_id: An id chosen by the caller. If a job with this id exists, nothing is added.
+        unique_for: With `job_id`: the id stays taken for this long after the job has ended, even if the job is not
+            kept.
+        ttl: Fail the job if it has not started within this long.
+        dedupe: A Throttle or a Debounce: several adds that count as one job.
     """
     headers = middlewares.headers(queue._middleware)
     try:
@@ -55,6 +73,7 @@ def add(queue: QueueMethods, /, data: Any, *, repeat: Repeat | None = None, **op
 def add_many(queue: QueueMethods, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Job]:
     """Add many jobs in order, atomically per 100 jobs. A bad item is refused before anything is written.
 
+    An item is what `create_job` returns, or a mapping of `data` and any options of `add`.
     If it raises later (a full group, an outage), the jobs that were added are the first ones of the list: no job is
     added behind one that was not. With partitions, all of this holds for the jobs of each partition.
     """

@@ -40,6 +40,39 @@ class QueueBase:
 
     @shows_options(QueueArguments, QUEUE_DEFAULTS)
     def __init__(self, name: str, redis: Any = None, **options: Unpack[QueueArguments]) -> None:
+        """Check the options. Nothing is sent before the first call, but an embedded server is started.
+
+        `redis` is a URL or a client of the redis library. Without it, $GROUPMQ_URL or $REDIS_URL is used, or
+        redis://127.0.0.1:6379.
+
+        Options:
+            job_timeout: The lease: a job that gets no heartbeat for this long is taken back.
+            max_attempts: How many attempts a job has that sets no number of its own.
+            backoff: The wait before the next attempt: a Backoff, seconds, or a function of the attempt, or of attempt
+                and error.
+            on_retry: `hold`: a group waits for the next attempt of its job. `yield`: it goes on.
+            on_failed: `hold`: a job that fails for good blocks its group until it is retried, skipped or removed.
+                `continue`: the group goes on.
+            breaker: A group whose attempts fail this often in a row rests, then one job is tried.
+            keep_completed: How many completed jobs are kept, the newest ones; 0: none.
+            keep_failed: How many failed jobs are kept, the newest ones; 0: none.
+            ordering: How long a job or a group waits for jobs that arrive late but sort before it.
+            fairness: The order across groups: `oldest` head first, or `round-robin`.
+            group_concurrency: Jobs of one group that may run at once.
+            exclusive: Only one worker at a time runs jobs of this queue.
+            rate_limit: The most jobs of the queue that may start in any span of a given length.
+            group_rate_limit: The same for each group.
+            max_group_size: The most live jobs that a group may have; adding one more raises GroupFull.
+            priority_ageing: Waiting for this long counts as one level of priority.
+            partitions: Hash tags over which groups are spread, so that a queue can use every primary of a cluster.
+            events: Whether events are written to the queue's log.
+            middleware: Hooks around adding and handling.
+            max_payload: The most bytes that the data of a job, or its return value, may have.
+            serializer: How data and results become bytes. `TypedJSON` keeps the types of Python.
+            durability: `replicated`, `fsync`: an add returns only when its job is on replicas, or on disk.
+            prefix: The beginning of all keys.
+            logger: An object with the methods of a logger; True: the console.
+        """
         checked = QueueOptions.checked(name, options)
         self._set_up(options, checked, Endpoint.of(redis), middlewares.checked(options.get("middleware", ())))
 

@@ -20,7 +20,7 @@ from groupmq.sync.queue.walks import WaitingWalk
 if TYPE_CHECKING:
     from groupmq.sync.queue.methods import QueueMethods
 
-Progress = Callable[[int], object]
+OnProgress = Callable[[int], object]
 """Called after each bounded step with how many are done so far."""
 LATER = ("blockers", "blocking", "blocked", "breakers", "breaking", "opened", "unique", "uniques")
 """Structures to repair after the jobs and before the states of groups."""
@@ -41,7 +41,7 @@ def _pages(items: Iterable[str], size: int) -> Iterator[list[str]]:
 class Tally:
     """Counts what is done; `progress` is called with the count after each bounded step."""
 
-    def __init__(self, progress: Progress | None) -> None:
+    def __init__(self, progress: OnProgress | None) -> None:
         self.done = 0
         self._progress = progress
 

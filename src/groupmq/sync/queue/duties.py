@@ -15,7 +15,7 @@ from groupmq.core.duty import DutyName
 from groupmq.core.views import DutyReport
 from groupmq.protocol.commands import Policy
 from groupmq.sync.duties.due_work import DueWork
-from groupmq.sync.duties.duty import Duty
+from groupmq.sync.duties.duty import PeriodicDuty
 from groupmq.sync.duties.presence import PresenceCleanup
 from groupmq.sync.duties.retention import AgeRetention
 
@@ -64,7 +64,7 @@ def _due_work(queue: QueueMethods, *, promote: bool = True, unpark: bool = True,
     return DueWork(queue._call, policy, promote=promote, unpark=unpark, expire=expire)
 
 
-def _run(queue: QueueMethods, *duties: Duty) -> DutyReport:
+def _run(queue: QueueMethods, *duties: PeriodicDuty) -> DutyReport:
     """Run duties one after the other, and return their reports as one."""
     reports = [duty.run_once() for duty in duties]
     report = merging.duty([one for one in reports if one is not None])

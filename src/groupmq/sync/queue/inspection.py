@@ -13,6 +13,7 @@ from groupmq.core.errors import ConfigurationError, JobNotFound
 from groupmq.core.events import Position, read
 from groupmq.core.filters import STATES
 from groupmq.core.pages import Attempt, JobPosition
+from groupmq.core.pauses import growing
 from groupmq.core.views import JobCounts, Turn
 from groupmq.protocol import commands
 from groupmq.sync.job import Job
@@ -162,11 +163,10 @@ def get_last_event_id(queue: QueueMethods) -> str:
 def wait_for_empty(queue: QueueMethods, timeout: Duration = 60) -> bool:
     """Wait until no job is active, waiting or delayed; False if that takes longer than `timeout`."""
     end = time.monotonic() + seconds(timeout, "timeout")
-    pause = 0.005
+    pauses = growing(0.005, 0.25, factor=1.5)
     while queue.get_job_counts().total:
         left = end - time.monotonic()
         if left <= 0:
             return False
-        queue._connection.sleep(min(pause, left))
-        pause = min(pause * 1.5, 0.25)
+        queue._connection.sleep(min(next(pauses), left))
     return True

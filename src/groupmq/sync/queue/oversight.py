@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Unpack
 
 from groupmq.client.answers.survey import survey_of
 from groupmq.client.connection.patience import PATIENCE
 from groupmq.core import findings
 from groupmq.core.checks import text, whole
-from groupmq.core.durations import Duration, Instant, epoch_millis, seconds
+from groupmq.core.durations import Duration, Instant, epoch_millis, instant_of, seconds
 from groupmq.core.errors import ConfigurationError, QueueNotFound
 from groupmq.core.queue_options import QueueArguments
 from groupmq.core.server_views import Finding, Mark, ServerInfo
@@ -44,8 +43,9 @@ def get_settings(queue: QueueMethods) -> QueueSettings:
 def reconfigure(queue: QueueMethods, /, **changes: Unpack[QueueArguments]) -> QueueSettings:
     """Change settings that are stored with the queue, in one write, and return the stored settings.
 
-    Without arguments, the options that this object was given are stored. A change applies to waiting jobs too, and
-    running processes use it from their next call on.
+    `changes` are options of `Queue`; those that are stored are the fields of `QueueSettings`. Without any, the options
+    that this object was given are stored. A change applies to waiting jobs too, and running processes use it from their
+    next call on.
 
     >>> queue.reconfigure(max_attempts=7, on_retry="yield")
 
@@ -118,13 +118,13 @@ def mark(queue: QueueMethods, label: str, *, at: Instant | None = None) -> Mark:
     if len(text(label, "label")) > LONGEST_LABEL:
         raise ConfigurationError.expected("label", f"at most {LONGEST_LABEL} characters", label)
     ms = queue._call(commands.put_mark(label, None if at is None else epoch_millis(at, "at")))
-    return Mark(datetime.fromtimestamp(ms / 1000, UTC), label)
+    return Mark(instant_of(ms), label)
 
 
 def get_marks(queue: QueueMethods, since: Instant | None = None) -> list[Mark]:
     """The marks from `since` on, oldest first."""
     found = queue._call(commands.marks(None if since is None else epoch_millis(since, "since")))
-    return [Mark(datetime.fromtimestamp(ms / 1000, UTC), label) for ms, label in found]
+    return [Mark(instant_of(ms), label) for ms, label in found]
 
 
 def check(queue: QueueMethods, *, oldest: Duration = 300, look: int = 500) -> list[Finding]:

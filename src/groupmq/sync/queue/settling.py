@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
+from groupmq.core.pauses import growing
 from groupmq.protocol import commands
 from groupmq.protocol.commands import CHUNK, UNSETTLED, Call, Change
 from groupmq.sync.queue.caller import Caller
@@ -22,10 +23,7 @@ gives back is not taken again for five times the longest pause (`lua/transitions
 
 
 def pauses() -> Iterator[float]:
-    pause = _FIRST_PAUSE
-    while True:
-        yield pause
-        pause = min(2 * pause, _LONGEST_PAUSE)
+    return growing(_FIRST_PAUSE, _LONGEST_PAUSE)
 
 
 def until(call: Caller, made: Call[T], is_settled: Callable[[T], bool]) -> T:

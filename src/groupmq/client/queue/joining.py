@@ -1,4 +1,4 @@
-"""Concurrent calls of one event-loop tick are sent as one call."""
+"""Joins the single adds, and the single reads, of one event-loop tick into one call to the server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ I = TypeVar("I")  # noqa: E741 - item and outcome
 O = TypeVar("O")  # noqa: E741
 
 
-class Batcher(Generic[I, O]):
+class Joiner(Generic[I, O]):
     """Collects the items of one event-loop tick and sends them together. No timer is involved.
 
     `send` returns one outcome per item: a result, or an exception for an item that was refused.
@@ -61,22 +61,22 @@ class Batcher(Generic[I, O]):
         waiting, self._waiting = self._waiting, []
         # An item that was cancelled before it left is not sent.
         waiting = [(item, future) for item, future in waiting if not future.done()]
-        for batch in chunked(waiting, lambda one: self._size(one[0])):
-            flight = asyncio.ensure_future(self._fly(batch))
+        for joined in chunked(waiting, lambda one: self._size(one[0])):
+            flight = asyncio.ensure_future(self._fly(joined))
             self._flights.add(flight)
             flight.add_done_callback(self._flights.discard)
 
-    async def _fly(self, batch: Sequence[tuple[I, asyncio.Future[O]]]) -> None:
+    async def _fly(self, joined: Sequence[tuple[I, asyncio.Future[O]]]) -> None:
         try:
-            outcomes = await self._send([item for item, _ in batch])
+            outcomes = await self._send([item for item, _ in joined])
         except BaseException as error:
-            for _, future in batch:
+            for _, future in joined:
                 if not future.done():
                     future.set_exception(error)
             if not isinstance(error, Exception):
                 raise
             return
-        for (_, future), outcome in zip(batch, outcomes, strict=True):
+        for (_, future), outcome in zip(joined, outcomes, strict=True):
             if future.done():
                 continue
             # A refused item does not harm the others of its call.

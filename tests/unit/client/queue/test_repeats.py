@@ -10,7 +10,6 @@ import pytest
 
 from groupmq import Queue
 from groupmq.client.answers.repeats import Definition, repeat_id
-from groupmq.client.duties.scheduler import Scheduler
 from groupmq.client.job import Job
 from groupmq.core import record
 from groupmq.core.codec import JSON
@@ -19,11 +18,10 @@ from groupmq.core.limits import Throttle
 from groupmq.core.queue_options import QueueOptions
 from groupmq.core.record import Stored
 from groupmq.core.schedule import Cron, Every
-from groupmq.core.views import DutyReport
-from groupmq.protocol.commands import DefinitionsPage, Ticked
+from groupmq.protocol.commands import DefinitionsPage
 from groupmq.sync import Queue as SyncQueue
-from tests.support.by_hand import Operations, asked
-from tests.unit.client.test_queue_methods import arguments, play
+from tests.support.by_hand import Operations
+from tests.unit.client.queue.test_methods import arguments, play
 
 OPTIONS = QueueOptions(name="q", max_payload=1000)
 NOWHERE = "redis://127.0.0.1:1"
@@ -180,61 +178,3 @@ def test_removing_is_done_against_what_was_read_and_tried_again() -> None:
 
 def test_removing_what_is_not_there_says_so() -> None:
     assert play(REPEATING.remove_repeating_job("g", Every(5)), DefinitionsPage(T0, {}, -1, "0"))[0] is False
-
-
-# Running
-
-
-def test_a_look_runs_what_is_due_until_nothing_is() -> None:
-    rid, raw = stored(Every(5))
-    now = T0 + 5001
-    scheduler = Scheduler(asked, T0)
-    ran, calls = play(
-        scheduler.run_once(),
-        DefinitionsPage(now, {rid: raw}, -1, "0"),
-        Ticked(1, 4999),
-        DefinitionsPage(now, {}, 4999, "0"),
-    )
-    assert ran == DutyReport(1, 4.999, added=1)
-    assert scheduler.last_run == now
-    assert arguments(calls[1])["ticks"] == [[rid, T0 + 5000, T0 + 10_000, T0 + 5000]]
-
-
-def test_a_look_that_lost_the_race_for_a_tick_counts_nothing() -> None:
-    rid, raw = stored(Every(5))
-    now = T0 + 5001
-    ran, _ = play(
-        Scheduler(asked, T0).run_once(),
-        DefinitionsPage(now, {rid: raw}, -1, "0"),
-        Ticked(0, 1),
-        DefinitionsPage(now, {}, 1, "0"),
-    )
-    assert ran.added == 0
-
-
-@pytest.mark.parametrize(("since", "run"), [(None, []), (T0, [T0 + 5000])])
-def test_only_a_scheduler_that_looked_before_takes_a_late_tick_for_late(since: int | None, run: list[int]) -> None:
-    rid, raw = stored(Every(5, catch_up="none"))
-    now = T0 + 5500
-    _, calls = play(
-        Scheduler(asked, since).run_once(),
-        DefinitionsPage(now, {rid: raw}, -1, "0"),
-        Ticked(0, 1),
-        DefinitionsPage(now, {}, 1, "0"),
-    )
-    assert arguments(calls[1])["ticks"] == [[rid, T0 + 5000, T0 + 10_000, *run]]
-
-
-@pytest.mark.parametrize("damage", [b"\0\0\0\x01\xc1", b"", b"\0\0\0\x05\x80"])
-def test_a_definition_that_cannot_be_read_is_reported_and_the_others_run(damage: bytes) -> None:
-    rid, raw = stored(Every(5))
-    now = T0 + 5000
-    ran, calls = play(
-        Scheduler(asked, T0).run_once(),
-        DefinitionsPage(now, {"bad": damage, rid: raw}, -1, "0"),
-        Ticked(1, 5000),
-        DefinitionsPage(now, {"bad": damage}, 5000, "0"),
-    )
-    assert (ran.added, len(ran.errors)) == (1, 1)
-    assert ran.errors[0].startswith("repeat bad: ")
-    assert [one[0] for one in arguments(calls[1])["ticks"]] == [rid]

@@ -21,7 +21,7 @@ from groupmq.protocol.commands import (
     Stalled,
 )
 from tests.support.by_hand import asked
-from tests.unit.client.test_queue_methods import OPERATIONS, OPTIONS, arguments, play
+from tests.unit.client.queue.test_methods import OPERATIONS, OPTIONS, arguments, play
 
 
 def due_work() -> Any:

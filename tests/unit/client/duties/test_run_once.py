@@ -1,4 +1,4 @@
-"""One run of each duty, without a server. (The scheduler is in `test_repeating.py`.)"""
+"""One run of each duty, without a server. (What a scheduler does with ticks is in `test_scheduler.py`.)"""
 
 from __future__ import annotations
 
