@@ -281,11 +281,11 @@ DAMAGED_TURNS = [b"", b"\xc1", b"\x01", b"\x90", b"\x94\0\0\0\0", b"\x92\xa1w\x0
 def test_a_turn_that_cannot_be_read_counts_as_none(make_engine: MakeEngine, raw: bytes) -> None:
     engine = make_engine(exclusive=True)
     engine.add("a", "b", group=None)
-    taken = engine.advance(take=1, worker="v", batch=5, epoch=0).jobs
+    taken = engine.advance(take=1, worker="v", turn_size=5, epoch=0).jobs
     engine.client.hset(engine.keys.meta, "turn", raw)
-    assert engine.advance(take=1, worker="w", batch=5, epoch=0).jobs == []  # a job of the lost turn runs
+    assert engine.advance(take=1, worker="w", turn_size=5, epoch=0).jobs == []  # a job of the lost turn runs
     assert engine.complete(*taken) == [1]
-    assert [job.id for job in engine.advance(take=1, worker="w", batch=5, epoch=0).jobs] == ["b"]
+    assert [job.id for job in engine.advance(take=1, worker="w", turn_size=5, epoch=0).jobs] == ["b"]
     engine.client.delete(engine.key("wake:v"))  # no call knows the worker of the lost turn: it goes with the queue
 
 

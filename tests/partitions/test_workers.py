@@ -254,7 +254,7 @@ async def test_a_start_that_is_cancelled_leaves_no_half_of_a_worker(
 
     async def late(self: Consumer, patience: float) -> None:
         """The primary of one partition does not answer."""
-        if self.queue is (await queue._learn())[1]:
+        if self._access.queue is (await queue._learn())[1]:
             await asyncio.Event().wait()
         await start(self, patience)
 

@@ -14,7 +14,7 @@ from groupmq.client.partitions.inspection import PartitionedInspection
 from groupmq.client.partitions.moving import Repartition
 from groupmq.client.partitions.overriding import across, by_group, by_id, informed
 from groupmq.client.partitions.whereabouts import PAGES, WORTHWHILE, Whereabouts, place_in
-from groupmq.client.queue.bulk import Progress, Tally
+from groupmq.client.queue.bulk import OnProgress, Tally
 from groupmq.client.queue.matching import MatchingJobs, StepRate
 from groupmq.client.queue.methods import QueueMethods
 from groupmq.core.checks import whole
@@ -93,14 +93,14 @@ class PartitionedMethods(PartitionedInspection):
         return all(await self._each(lambda part: part.is_paused()))
 
     @across(QueueMethods.clean)
-    async def clean(self, state: str, *, grace: Duration, limit: int, progress: Progress | None) -> int:
+    async def clean(self, state: str, *, grace: Duration, limit: int, progress: OnProgress | None) -> int:
         left, removed = whole(limit, "limit", 0, 2**31), 0
         for part in self._parts or ():
             removed += await part.clean(state, grace=grace, limit=left - removed, progress=_beyond(progress, removed))
         return removed
 
     @across(QueueMethods.purge)
-    async def purge(self, states: Sequence[str], *, progress: Progress | None) -> int:
+    async def purge(self, states: Sequence[str], *, progress: OnProgress | None) -> int:
         removed = 0
         for part in self._parts or ():
             removed += await part.purge(states, progress=_beyond(progress, removed))
@@ -117,7 +117,7 @@ class PartitionedMethods(PartitionedInspection):
         return None
 
     @across(QueueMethods.repair)
-    async def repair(self, *, progress: Progress | None) -> RepairReport:
+    async def repair(self, *, progress: OnProgress | None) -> RepairReport:
         reports, tally = [], Tally(None)
         for part in self._parts or ():
 
@@ -266,6 +266,6 @@ class PartitionedMethods(PartitionedInspection):
         return await self._at(0).get_marks(since)
 
 
-def _beyond(progress: Progress | None, before: int) -> Progress | None:
+def _beyond(progress: OnProgress | None, before: int) -> OnProgress | None:
     """Progress in one partition as progress in the whole queue."""
     return None if progress is None else lambda done: progress(before + done)

@@ -56,7 +56,7 @@ async def clean(
     *,
     grace: Duration = 0,
     limit: int = 1000,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> int:
     """Remove jobs of a state that are older than `grace`, and return how many.
 
@@ -99,7 +99,7 @@ async def purge(
     queue: QueueMethods,
     states: Sequence[str] = ("waiting", "delayed"),
     *,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> int:
     """Remove all jobs in these states, in bounded steps, and return how many. `progress`: as in `clean`."""
     for state in states:
@@ -140,7 +140,7 @@ async def obliterate(queue: QueueMethods) -> None:
     await registry.strike_own(queue._connection)
 
 
-async def repair(queue: QueueMethods, *, progress: Progress | None = None) -> RepairReport:
+async def repair(queue: QueueMethods, *, progress: OnProgress | None = None) -> RepairReport:
     """Look for damage and mend it, in bounded steps, while the queue works. Normally there is none.
 
     `progress` is called after each step with the number of entries checked so far.

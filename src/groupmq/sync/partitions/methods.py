@@ -25,7 +25,7 @@ from groupmq.sync.partitions.inspection import PartitionedInspection
 from groupmq.sync.partitions.moving import Repartition
 from groupmq.sync.partitions.overriding import across, by_group, by_id, informed
 from groupmq.sync.partitions.whereabouts import PAGES, WORTHWHILE, Whereabouts, place_in
-from groupmq.sync.queue.bulk import Progress, Tally
+from groupmq.sync.queue.bulk import OnProgress, Tally
 from groupmq.sync.queue.matching import MatchingJobs, StepRate
 from groupmq.sync.queue.methods import QueueMethods
 
@@ -94,14 +94,14 @@ class PartitionedMethods(PartitionedInspection):
         return all(self._each(lambda part: part.is_paused()))
 
     @across(QueueMethods.clean)
-    def clean(self, state: str, *, grace: Duration, limit: int, progress: Progress | None) -> int:
+    def clean(self, state: str, *, grace: Duration, limit: int, progress: OnProgress | None) -> int:
         left, removed = whole(limit, "limit", 0, 2**31), 0
         for part in self._parts or ():
             removed += part.clean(state, grace=grace, limit=left - removed, progress=_beyond(progress, removed))
         return removed
 
     @across(QueueMethods.purge)
-    def purge(self, states: Sequence[str], *, progress: Progress | None) -> int:
+    def purge(self, states: Sequence[str], *, progress: OnProgress | None) -> int:
         removed = 0
         for part in self._parts or ():
             removed += part.purge(states, progress=_beyond(progress, removed))
@@ -118,7 +118,7 @@ class PartitionedMethods(PartitionedInspection):
         return None
 
     @across(QueueMethods.repair)
-    def repair(self, *, progress: Progress | None) -> RepairReport:
+    def repair(self, *, progress: OnProgress | None) -> RepairReport:
         reports, tally = [], Tally(None)
         for part in self._parts or ():
 
@@ -267,6 +267,6 @@ class PartitionedMethods(PartitionedInspection):
         return self._at(0).get_marks(since)
 
 
-def _beyond(progress: Progress | None, before: int) -> Progress | None:
+def _beyond(progress: OnProgress | None, before: int) -> OnProgress | None:
     """Progress in one partition as progress in the whole queue."""
     return None if progress is None else lambda done: progress(before + done)
