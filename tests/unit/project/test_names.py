@@ -18,8 +18,6 @@ TWINS = {f"sync/{source}" for source in (*GENERATED, *BY_HAND)}
 """Files of the blocking client, whose classes have the names of their asynchronous twins."""
 TYPE = re.compile(r"_?[A-Z]\w*[a-z]")
 """The spelling of a type. Constants are in capitals, and so are type variables, which may share a name."""
-OWED = {"Verdict": ["worker/stopping.py", "worker/unseen.py"]}
-"""Names that stand for two things until one of the two is renamed."""
 
 
 def types(source: str, where: str) -> Iterator[tuple[str, str]]:
@@ -52,7 +50,7 @@ def test_no_two_types_have_one_name() -> None:
             for name, origin in types(path.read_text("utf-8"), where):
                 if origin not in origins[name]:
                     origins[name].append(origin)
-    assert {name: found for name, found in origins.items() if len(found) > 1} == OWED
+    assert {name: found for name, found in origins.items() if len(found) > 1} == {}
 
 
 @pytest.mark.parametrize(
