@@ -162,6 +162,15 @@ class Demand:
         self._hints = 0
 
     @property
+    def takes_jobs(self) -> bool:
+        """It has started, and nobody has asked it to stop."""
+        return self.phase == "taking"
+
+    @property
+    def is_closed(self) -> bool:
+        return self.phase == "closed"
+
+    @property
     def busy(self) -> bool:
         """A call is under way."""
         return any(requester.calling for requester in self.requesters)

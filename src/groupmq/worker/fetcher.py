@@ -22,8 +22,8 @@ from groupmq.protocol.commands import Advanced, Granted
 from groupmq.worker.demand import LATER, TOO_SOON, Demand, EndedCall, NextCall
 from groupmq.worker.fetch_listener import FetchListener
 from groupmq.worker.grants import Grants
+from groupmq.worker.listening import Listening
 from groupmq.worker.live import LiveSettings
-from groupmq.worker.outage import Pauses
 from groupmq.worker.outcome import RunReport
 from groupmq.worker.persistent_calls import PersistentCalls
 from groupmq.worker.reachability import Reachability
@@ -60,10 +60,10 @@ class Fetcher:
         settings: FetchSettings,
         waits_until_asked: int = 1,
     ) -> None:
-        """`waits_until_asked`: after this many blocking reads that timed out, ask for work even without a marker."""
-        self._waits_until_asked = waits_until_asked
+        """`waits_until_asked`: as in Listening."""
         self._listener = listener
         self._demand = demand
+        self._listening = Listening(demand, waits_until_asked)
         self._reachability = reachability
         self._calls = PersistentCalls(connection, reachability)
         self._make_wake = wake
@@ -82,7 +82,7 @@ class Fetcher:
         self._timer: asyncio.TimerHandle | None = None
         self._idle = asyncio.Event()
         self._listens = asyncio.Event()
-        """Set while the marker is to be watched."""
+        """Set while `Listening.is_on`."""
         self._waker: asyncio.Task[None] | None = None
         self.advances = 0
 
@@ -112,7 +112,7 @@ class Fetcher:
     def stop_taking(self) -> None:
         """Take nothing new from now on; outcomes are still reported."""
         self._demand.stop_taking()
-        self._listens.clear()
+        self._begin_or_end_listening()
         self._schedule()
 
     async def flushed(self) -> None:
@@ -153,7 +153,7 @@ class Fetcher:
 
     def _schedule(self) -> None:
         # Once per iteration of the loop, after every handler that ends in it: their outcomes are sent together.
-        if not self._scheduled and self._demand.phase != "closed":
+        if not self._scheduled and not self._demand.is_closed:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._pump)
 
@@ -265,7 +265,8 @@ class Fetcher:
         if after.sleep is not None:
             self._sleep(after.sleep)
         if after.listen:
-            self._listens.set()
+            self._listening.begin()
+            self._begin_or_end_listening()
         if after.dry:
             listener.dry()
         if answer.tick_ms >= 0:
@@ -299,7 +300,7 @@ class Fetcher:
         A worker that takes no more jobs does not receive it: withdrawing the offer, or leaving, releases the job.
         """
         demand, listener = self._demand, self._listener
-        if demand.phase != "taking" or not self._grants.takes(granted.job.fence):
+        if not demand.takes_jobs or not self._grants.takes(granted.job.fence):
             return
         requester = next(
             (requester for requester in self.requesters if requester not in self._tasks), self.requesters[0]
@@ -307,8 +308,6 @@ class Fetcher:
         leases_end = requester.leases_until(self._grants.lease_end(granted))
         listener.take_on([granted.job], (), granted.now, requester, int(demand.uses_hint(listener)))
         requester.leases_until(leases_end)  # of the call that may be under way
-        if not demand.uses_hint(listener):
-            self._listens.clear()
 
     # From the heartbeat thread
 
@@ -342,53 +341,53 @@ class Fetcher:
     def grants_refused(self, void: int) -> None:
         self._grants.refused(void)
 
-    # Waiting
-
-    def _ask_at_once(self) -> None:
-        """Ask for work now, without waiting for outcomes to send along, and listen again when there is none."""
-        self._listens.clear()
-        self._demand.hint()
-        self._pump()
+    # Listening
 
     async def _watch_marker(self, wake: WakeConnection) -> None:
         """Block on the marker while there are free slots and nothing is ready. Ends by cancellation."""
-        pauses, again = Pauses(), False
-        silent = 0
         try:
-            while self._demand.phase != "closed":
+            while not self._demand.is_closed:
                 await self._listens.wait()
-                began = time.monotonic()
                 try:
-                    popped = await wake.wait()
-                    if popped is not None and popped.key == self._settings.grants:
-                        try:
-                            self._take_grant(commands.read_grant(popped.member))
-                        except (ValueError, struct.error):
-                            self._ask_at_once()  # damaged reply: the server sends a job that did not arrive again
-                        pauses.reset()
-                        again = False
-                        continue
-                    if popped is not None and not self._demand.uses_hint(self._listener):
-                        # This worker is busy or closing by now, or its turn may be over: give the hint to another one.
-                        self._listens.clear()
-                        # With shared slots, one may be free for us soon.
-                        self._demand.hint()
-                        self._schedule()
-                        await wake.pass_on()
-                        continue
-                    pauses.reset()
-                    again = False
-                    self._reachability.reached(began)
-                    silent = 0 if popped is not None else silent + 1
-                    if silent % self._waits_until_asked:
-                        continue
+                    await self._listen_once(wake)
                 except Exception as error:  # every kind of error, as in PersistentCalls
                     self._reachability.unreached(error)
-                    self._ask_at_once()  # over another connection: a job may have been on its way over this one
-                    await self._calls.pause(pauses.next() if again else 0.1)
-                    again = True
-                    continue
-                # Popped, or timed out. Ask in both cases: another worker may have popped a marker and died.
-                self._ask_at_once()
+                    pause = self._listening.failed()
+                    self._begin_or_end_listening()
+                    self._pump()
+                    await self._calls.pause(pause)
         finally:
             await wake.close()
+
+    async def _listen_once(self, wake: WakeConnection) -> None:
+        """Wait once, for a marker or for a granted job, and carry out the decision about what came."""
+        began = time.monotonic()
+        popped = await wake.wait()
+        if popped is not None and popped.key == self._settings.grants:
+            self._receive_grant(popped.member)
+            return
+        decision = self._listening.timed_out() if popped is None else self._listening.popped(self._listener)
+        self._begin_or_end_listening()
+        if decision == "pass on":
+            self._schedule()
+            await wake.pass_on()
+            return
+        self._reachability.reached(began)
+        if decision == "ask":
+            self._pump()
+
+    def _receive_grant(self, raw: bytes) -> None:
+        try:
+            self._take_grant(commands.read_grant(raw))
+        except (ValueError, struct.error):
+            self._listening.damaged()
+            self._pump()
+        else:
+            self._listening.granted(self._listener)
+        self._begin_or_end_listening()
+
+    def _begin_or_end_listening(self) -> None:
+        if self._listening.is_on:
+            self._listens.set()
+        else:
+            self._listens.clear()
