@@ -24,12 +24,12 @@ from groupmq.worker.stopping import StopReason, end_when_left
 class BatchRun(Run):
     """One run of several jobs."""
 
-    def __init__(self, jobs: Sequence[Job], reporter: Reporter) -> None:
+    def __init__(self, jobs: Sequence[Job], reporter: Reporter, leases_end: float) -> None:
         self._jobs = tuple(jobs)
         self.reporter = reporter
         self.fence = jobs[0].fence
         self.slot_at = time.monotonic()
-        self.leases_end = reporter.leases_end
+        self.leases_end = leases_end
         self.timeout = min((job.timeout for job in jobs if job.timeout is not None), default=None)
         """The smallest timeout of its jobs."""
         self.lost: set[int] = set()
@@ -58,9 +58,9 @@ class BatchExecutor(HeldRuns[BatchRun]):
         self._recalled: set[int] = set()
         """Fences of jobs to give back. Some are not here yet: the reply that brings them may be on its way."""
 
-    def start(self, jobs: Sequence[Job], reporter: Reporter, *, together: bool = False) -> None:
+    def start(self, jobs: Sequence[Job], reporter: Reporter, leases_end: float, *, together: bool = False) -> None:
         """Call the handler with these jobs. Their outcomes go to `reporter`."""
-        loop, run = asyncio.get_running_loop(), BatchRun(jobs, reporter)
+        loop, run = asyncio.get_running_loop(), BatchRun(jobs, reporter, leases_end)
         self.runs[run.fence] = run
         for job in jobs:
             self._by_fence[job.fence] = run
@@ -182,7 +182,7 @@ class BatchExecutor(HeldRuns[BatchRun]):
 
     unstarted = 0
 
-    def reserve(self, jobs: Sequence[Job], reporter: Reporter) -> None:
+    def reserve(self, jobs: Sequence[Job], reporter: Reporter, leases_end: float) -> None:
         """Give back a batch that came so late that another worker has its slot."""
         for job in jobs:
             reporter.report(self._policy.released(job))

@@ -107,7 +107,15 @@ class Dispatcher:
 
     # Jobs in
 
-    def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, requester: Requester, starts: int) -> None:
+    def take_on(
+        self,
+        taken: list[Taken],
+        rows: Sequence[int],
+        now: int,
+        requester: Requester,
+        leases_end: float,
+        starts: int,
+    ) -> None:
         self._worked = True
         while self._on_first_jobs:
             self._on_first_jobs.pop()()
@@ -126,9 +134,9 @@ class Dispatcher:
             if self._open:
                 requester.row_started()
                 if starts >= 0:
-                    self._executor.start(jobs, requester, together=length > 1)
+                    self._executor.start(jobs, requester, leases_end, together=length > 1)
                 else:
-                    self._executor.reserve(jobs, requester)
+                    self._executor.reserve(jobs, requester, leases_end)
             else:
                 # Taken by a call that was under way when closing began.
                 for job in jobs:

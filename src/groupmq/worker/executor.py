@@ -72,12 +72,13 @@ class Executor(HeldRuns[JobRun]):
     def unstarted(self) -> int:
         return self._rows.unstarted
 
-    def start(self, jobs: Sequence[Job], reporter: Reporter, *, together: bool = False) -> None:
+    def start(self, jobs: Sequence[Job], reporter: Reporter, leases_end: float, *, together: bool = False) -> None:
         """Run these one after the other, as long as each of them completes. Their outcomes go to `reporter`.
 
-        `together`: they were taken as a row, even if only one is left of it.
+        `leases_end`: when their leases end at the earliest, by this process's clock. `together`: they were taken as a
+        row, even if only one is left of it.
         """
-        row = RunRow(jobs, reporter)
+        row = RunRow(jobs, reporter, leases_end)
         if len(jobs) > 1 or together:
             self._list(row)
         run = self._claim(row, time.monotonic())
@@ -93,9 +94,9 @@ class Executor(HeldRuns[JobRun]):
         if self._check_timer is None:
             self._check_timer = asyncio.get_running_loop().call_later(PATIENCE, self._check_rows)
 
-    def reserve(self, jobs: Sequence[Job], reporter: Reporter) -> None:
+    def reserve(self, jobs: Sequence[Job], reporter: Reporter, leases_end: float) -> None:
         """Run these, one after the other, when there is a slot for them."""
-        row = RunRow(jobs, reporter)
+        row = RunRow(jobs, reporter, leases_end)
         self._reserve.add(row)
         self._list(row)
         if self._reserve.is_wanted(row):

@@ -14,8 +14,19 @@ from groupmq.worker.requester import Requester
 class FetchListener(FreeSlots, Protocol):
     """Receives the jobs and answers that the fetcher gets: the dispatcher."""
 
-    def take_on(self, taken: list[Taken], rows: Sequence[int], now: int, requester: Requester, starts: int) -> None:
-        """Run these jobs. The first `starts` rows start now, the others are a reserve."""
+    def take_on(
+        self,
+        taken: list[Taken],
+        rows: Sequence[int],
+        now: int,
+        requester: Requester,
+        leases_end: float,
+        starts: int,
+    ) -> None:
+        """Run these jobs. The first `starts` rows start now, the others are a reserve.
+
+        `now` by the server's clock; `leases_end`, when their leases end at the earliest, by this process's clock.
+        """
 
     def give_back(self, taken: list[Taken], now: int, requester: Requester) -> None:
         """Do not run these jobs: the server may have taken them back already."""

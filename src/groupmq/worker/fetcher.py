@@ -179,7 +179,7 @@ class Fetcher:
         demand, listener = self._demand, self._listener
         # Leases count from here, not from the answer: the server may grant them long before the answer arrives.
         sent = time.monotonic()
-        requester.leases_until(sent + self._settings.live.now().lease_ms / 1000)
+        leases_end = sent + self._settings.live.now().lease_ms / 1000
         call = self._call_of(requester, asks)
         self._unseen.sent(requester.name, requester.request)
         demand.sent(time.monotonic(), large=asks.large)
@@ -200,7 +200,7 @@ class Fetcher:
             verdict = self._unseen.seen(requester.name)
         self.advances += 1
         self._pass_on_statuses(reports, answer)
-        self._pass_on_jobs(requester, answer, ended, verdict, sent)
+        self._pass_on_jobs(requester, answer, ended, verdict, sent, leases_end)
         self._go_on(requester, answer, ended.asked)
 
     def _call_of(self, requester: Requester, asks: NextCall) -> commands.Call[Advanced]:
@@ -236,7 +236,13 @@ class Fetcher:
         listener.ended_by_time(answer.stalled, answer.expired)
 
     def _pass_on_jobs(
-        self, requester: Requester, answer: Advanced, ended: EndedCall, verdict: Verdict, sent: float
+        self,
+        requester: Requester,
+        answer: Advanced,
+        ended: EndedCall,
+        verdict: Verdict,
+        sent: float,
+        leases_end: float,
     ) -> None:
         listener, jobs, rows = self._listener, answer.jobs, answer.rows
         if answer.again:
@@ -247,7 +253,7 @@ class Fetcher:
             listener.give_back(jobs, answer.now, requester)
         elif jobs and verdict == "start":
             starts = listener.may_start(ended.asked) if ended.overdue else ended.asked
-            listener.take_on(jobs, rows, answer.now, requester, starts)
+            listener.take_on(jobs, rows, answer.now, requester, leases_end, starts)
         listener.use_reserve(self._demand.asked, answer.wanted)
 
     def _go_on(self, requester: Requester, answer: Advanced, asked: int) -> None:
@@ -305,9 +311,8 @@ class Fetcher:
         requester = next(
             (requester for requester in self.requesters if requester not in self._tasks), self.requesters[0]
         )
-        leases_end = requester.leases_until(self._grants.lease_end(granted))
-        listener.take_on([granted.job], (), granted.now, requester, int(demand.uses_hint(listener)))
-        requester.leases_until(leases_end)  # of the call that may be under way
+        leases_end, starts = self._grants.lease_end(granted), int(demand.uses_hint(listener))
+        listener.take_on([granted.job], (), granted.now, requester, leases_end, starts)
 
     # From the heartbeat thread
 

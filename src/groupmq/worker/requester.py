@@ -14,9 +14,6 @@ from groupmq.worker.portions import portion_of
 class Reporter(Protocol):
     """A requester as the executor uses it. It reports the jobs that it took, so outcomes of a group stay in order."""
 
-    leases_end: float
-    """When the leases that its last answer brought end at the earliest, by this process's clock."""
-
     def report(self, report: RunReport) -> None:
         """Send this with the next call, as soon as one can be made."""
 
@@ -38,7 +35,6 @@ class Requester:
         "_on_report",
         "_on_slot",
         "demand",
-        "leases_end",
         "name",
         "reports",
         "request",
@@ -62,7 +58,6 @@ class Requester:
         """Reports to be sent."""
         self.sent: list[RunReport] = []
         """Reports in the call under way."""
-        self.leases_end = 0.0
         self.request = 0
         """The number of the last call."""
 
@@ -97,11 +92,6 @@ class Requester:
         """The call is over, with an answer or without one; returns the reports that it sent."""
         sent, self.sent = self.sent, []
         return sent
-
-    def leases_until(self, end: float) -> float:
-        """Jobs that are passed on from now on have leases until `end`; returns what held for those before."""
-        before, self.leases_end = self.leases_end, end
-        return before
 
     # From the heartbeat thread
 

@@ -107,12 +107,12 @@ class RunRow:
 
     __slots__ = ("came_at", "fence", "leases_end", "reporter", "run", "unstarted")
 
-    def __init__(self, jobs: Sequence[Job], reporter: Reporter) -> None:
+    def __init__(self, jobs: Sequence[Job], reporter: Reporter, leases_end: float) -> None:
         self.reporter = reporter
         self.unstarted = deque(jobs)
         self.run: JobRun | None = None
         self.came_at = time.monotonic()
-        self.leases_end = reporter.leases_end
+        self.leases_end = leases_end
         self.fence = jobs[0].fence
 
 

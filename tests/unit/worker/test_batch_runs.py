@@ -25,8 +25,6 @@ POLICY = OutcomePolicy(QueueOptions(name="q"), Backoff.fixed(1))
 class Harness:
     """Starts batches: the listener of the executor, and the requester of every job."""
 
-    leases_end = math.inf
-
     def __init__(self, error: BaseException | None = None) -> None:
         self.error = error
         self.go_on = asyncio.Event()
@@ -70,7 +68,7 @@ class Harness:
             job = Job(None, JSON, job_id, "active", Record(0, 0, 0, 0, 3, False, "g", options, b"1"), 3)
             job.fence = fence
             jobs.append(job)
-        self.executor.start(jobs, self, together=True)
+        self.executor.start(jobs, self, math.inf, together=True)
 
     async def ends(self) -> list[str]:
         async with asyncio.timeout(10):

@@ -25,8 +25,6 @@ POLICY = OutcomePolicy(QueueOptions(name="q"), Backoff.fixed(1))
 class Harness:
     """Starts runs and records how they end: the listener of the executor, and the requester of every job."""
 
-    leases_end = math.inf
-
     def __init__(self) -> None:
         self.ran: list[str] = []
         self.go_on = asyncio.Event()
@@ -61,11 +59,11 @@ class Harness:
     def row_ended(self) -> None:
         pass
 
-    def start(self, job_id: str, fence: int, timeout: float | None = None) -> Job:
+    def start(self, job_id: str, fence: int, timeout: float | None = None, *, leases_end: float = math.inf) -> Job:
         options: dict[str, Any] = {} if timeout is None else {"t": int(timeout * 1000)}
         job = Job(None, JSON, job_id, "active", Record(0, 0, 0, 0, 3, False, "g", options, b"1"), 3)
         job.fence = fence
-        self.executor.start([job], self)
+        self.executor.start([job], self, leases_end)
         return job
 
     async def next_end(self, within: float) -> tuple[str, str]:
@@ -180,9 +178,7 @@ async def test_one_that_has_a_slot_and_has_not_begun_can_be_taken_back(how: str)
 async def test_one_whose_lease_is_over_does_not_start() -> None:
     """The process may have been frozen, or the answer may be late, so another worker may have the job by now."""
     harness = Harness()
-    harness.leases_end = time.monotonic()
-    harness.start("late", 1)
-    harness.leases_end = math.inf
+    harness.start("late", 1, leases_end=time.monotonic())
     harness.start("in time", 2)
     assert await harness.next_end(1) == ("late", "released")
     harness.go_on.set()

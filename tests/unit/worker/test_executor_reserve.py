@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 
 import pytest
 
@@ -30,7 +31,7 @@ def job(fence: int, name: str, max_attempts: int = 3) -> Job:
 def reserve(harness: Harness, names: str, *, first: int = 2, requester: Requester | None = None) -> None:
     """Reserve jobs, each in a different group."""
     for fence, name in enumerate(names, first):
-        harness.executor.reserve([job(fence, name)], requester or harness.requester)
+        harness.executor.reserve([job(fence, name)], requester or harness.requester, math.inf)
 
 
 async def test_they_start_in_their_order_in_the_slot_that_becomes_free() -> None:
@@ -56,7 +57,7 @@ async def test_the_last_of_a_requester_is_reported_at_once() -> None:
 
 async def test_one_that_may_run_once_is_reported_at_once() -> None:
     harness = Harness()
-    harness.executor.start([job(1, "a", max_attempts=1)], harness.requester)
+    harness.executor.start([job(1, "a", max_attempts=1)], harness.requester, math.inf)
     reserve(harness, "b")
     await harness.hears("b completed")
     assert harness.urgent == [True, True]

@@ -27,8 +27,6 @@ seen: ContextVar[str] = ContextVar("seen", default="nothing")
 class Requester:
     """Records what the executor reports to it."""
 
-    leases_end = math.inf
-
     def __init__(self, harness: Harness) -> None:
         self._harness = harness
 
@@ -103,7 +101,7 @@ class Harness:
             job = Job(None, JSON, job_id, "active", Record(0, 0, 0, 0, 3, False, "g", {}, b"1"), 3)
             job.fence = fence
             jobs.append(job)
-        self.executor.start(jobs, self.requester, together=together)
+        self.executor.start(jobs, self.requester, math.inf, together=together)
 
     async def hears(self, what: str) -> None:
         async with asyncio.timeout(10):

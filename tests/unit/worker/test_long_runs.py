@@ -24,8 +24,6 @@ POLICY = OutcomePolicy(QueueOptions(name="q"), Backoff.fixed(1))
 class Harness:
     """The reporter of runs without handlers."""
 
-    leases_end = math.inf
-
     def __init__(self) -> None:
         self.runs: dict[int, JobRun] = {}
         self.reported: list[JobRun] = []
@@ -35,7 +33,7 @@ class Harness:
     def start(self) -> JobRun:
         job = Job(None, JSON, "j", "active", Record(0, 0, 0, 0, 3, False, "g", {}, b"1"), 3)
         job.fence, now = len(self.runs), time.monotonic()
-        run = self.runs[job.fence] = JobRun(job, RunRow([job], self), now)
+        run = self.runs[job.fence] = JobRun(job, RunRow([job], self, math.inf), now)
         run.begun_at = now
         if not self.long_runs.are_watched:
             self.long_runs.watch()

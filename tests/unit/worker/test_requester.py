@@ -76,13 +76,6 @@ def test_the_heartbeat_takes_over_what_is_not_sent_and_leaves_what_is_under_way(
     assert asked.requester.reports is reports, "the loop may be about to append to it"
 
 
-def test_a_granted_job_has_a_lease_of_its_own() -> None:
-    requester = Asked().requester
-    requester.leases_until(5.0)
-    before = requester.leases_until(7.0)
-    assert (before, requester.leases_end) == (5.0, 7.0)
-
-
 def test_rows_are_counted_for_the_decision_when_to_call() -> None:
     asked = Asked()
     asked.requester.row_started()

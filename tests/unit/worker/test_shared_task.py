@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ class Harness(RowHarness):
         for fence, job_id in enumerate(ids, 1):
             job = Job(None, JSON, job_id, "active", Record(0, 0, 0, 0, 3, False, job_id, {}, b"1"), 3)
             job.fence = fence
-            self.executor.start([job], self.requester)
+            self.executor.start([job], self.requester, math.inf)
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +74,7 @@ async def test_rows_that_come_while_others_wait_begin_at_once() -> None:
     assert set(harness.tasks) == {"a", "b"}
     job = Job(None, JSON, "z", "active", Record(0, 0, 0, 0, 3, False, "z", {}, b"1"), 3)
     job.fence = 9
-    harness.executor.start([job], harness.requester)
+    harness.executor.start([job], harness.requester, math.inf)
     await harness.hears("z completed")
     gate.set()
     await harness.hears("b completed")
