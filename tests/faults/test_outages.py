@@ -96,7 +96,7 @@ async def test_a_heartbeat_that_pauses_beats_as_soon_as_another_part_hears_of_th
         await asyncio.to_thread(server.restart)
         back = time.monotonic()
         await queue.get_job_counts()
-        parts_of(worker).fetcher.retry_now()
+        parts_of(worker).fetcher._calls.retry_now()
         await eventually(lambda: beat.last_beat > back, "the heartbeat comes at once", timeout=8)
 
 

@@ -11,7 +11,7 @@ LONGEST_ROW = 64
 
 
 def used_to_short_handlers(worker: Worker) -> Worker:
-    at_start(worker, lambda parts: setattr(parts.prefetch, "typical", 1e-5))
+    at_start(worker, lambda parts: setattr(parts.dispatcher._prefetch, "typical", 1e-5))
     return worker
 
 

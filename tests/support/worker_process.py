@@ -130,7 +130,7 @@ async def main(settings: dict[str, Any]) -> None:
             worker.on(event, lambda job, *_, event=event: history.note(event, job, attempt=job.attempts_made))
         if settings.get("short_handlers"):
             # On a busy machine a handler may seem slow now and then; keep this worker from adapting to that.
-            worker.on("active", lambda job: setattr(parts_of(worker).prefetch, "typical", 1e-5))
+            worker.on("active", lambda job: setattr(parts_of(worker).dispatcher._prefetch, "typical", 1e-5))
         for event in ("ready", "closed"):
             worker.on(event, lambda event=event: history.note(event))
         worker.on("stalled", lambda job_id, group_id: history.note("stalled", stalled=job_id))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Literal
 
 from groupmq.client.job import Job
@@ -15,7 +16,7 @@ from groupmq.worker.health import CurrentJob, Health
 from groupmq.worker.leaving import leave
 from groupmq.worker.loop_watch import LoopWatch
 from groupmq.worker.outage import START
-from groupmq.worker.parts import ConsumerSetup, make_parts
+from groupmq.worker.parts import ConsumerSetup, Cooperation, make_parts
 from groupmq.worker.reachability import Reachability
 from groupmq.worker.starting import start_when_reachable
 
@@ -26,29 +27,35 @@ class Consumer:
     def __init__(
         self,
         setup: ConsumerSetup,
+        cooperation: Cooperation,
         access: QueueAccess,
         reachability: Reachability,
         loop_watch: LoopWatch,
+        on_change: Callable[[], None],
         *,
         beats: bool,
     ) -> None:
-        """`beats`: its heartbeat reports that the worker is alive. Otherwise that begins with the first job."""
+        """`on_change` is called when a run has ended, and when nothing is ready.
+
+        `beats`: its heartbeat reports that the worker is alive. Otherwise that begins with the first job.
+        """
         self._access = access
         self._connection = access.connection
         self._reachability = reachability
-        self._setup = setup
+        self._options = setup.options
+        self._on_change = on_change
         self._watch = loop_watch
         self._beats = beats
         self._changed = asyncio.Event()
         self._state: Literal["new", "running", "closing", "closed"] = "new"
         self._deadline = Closing(self._changed)
-        self._parts = make_parts(setup._replace(changed=self._has_changed), access, reachability, loop_watch)
+        self._parts = make_parts(setup, cooperation, access, reachability, loop_watch, self._has_changed)
         if not beats:
             self._parts.dispatcher.on_first_jobs(self._parts.heartbeat.start)
 
     def _has_changed(self) -> None:
         self._changed.set()
-        self._setup.changed()
+        self._on_change()
 
     # Life
 
@@ -59,7 +66,7 @@ class Consumer:
             self._reachability,
             self._changed,
             lambda: self._state == "new",
-            self._setup.options.unreachable_timeout,
+            self._options.unreachable_timeout,
         )
 
     async def _start(self, patience: float) -> None:
@@ -79,7 +86,7 @@ class Consumer:
             parts.heartbeat.start()
         parts.executor.use_context_of_caller()
         parts.fetcher.start()
-        if self._setup.options.maintenance:
+        if self._options.maintenance:
             parts.maintenance.start()
 
     def begin_burst(self) -> None:
@@ -104,7 +111,7 @@ class Consumer:
         """Wait for running jobs until the deadline, give back the others, and deregister. Call `stop_taking` first."""
         if self._state != "closing":
             return
-        options, parts = self._setup.options, self._parts
+        options, parts = self._options, self._parts
         await leave(options.name, self._access, parts, self._deadline, options.logger)
         parts.heartbeat.abandon()
         parts.executor.close()
@@ -157,7 +164,7 @@ class Consumer:
         return self._parts.executor.running_tasks()
 
     def health(self) -> Health:
-        now, limit, watch = time.monotonic(), 3 * self._setup.options.heartbeat + 1, self._watch
+        now, limit, watch = time.monotonic(), 3 * self._options.heartbeat + 1, self._watch
         answered = self._reachability.last_answer
         running = self._state in ("running", "closing")
         return Health(

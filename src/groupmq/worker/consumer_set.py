@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from groupmq.client.job import Job
-from groupmq.client.outage import OutageLog
 from groupmq.client.queue.access import QueueAccess
 from groupmq.core.loops import soon
 from groupmq.core.tasks import end_tasks
@@ -25,7 +24,7 @@ from groupmq.worker.health import CurrentJob, Health
 from groupmq.worker.loop_watch import LoopWatch
 from groupmq.worker.maintenance import AcrossPartitions
 from groupmq.worker.outage import outage_log
-from groupmq.worker.parts import ConsumerSetup
+from groupmq.worker.parts import ConsumerSetup, Cooperation
 from groupmq.worker.reachability import Reachability
 from groupmq.worker.sharing import SharedSlots
 
@@ -45,46 +44,59 @@ class ConsumerSet:
         access: QueueAccess,
         partitions: Sequence[QueueAccess],
         reachability: Reachability,
+        slots: SharedSlots | None,
+        on_change: Callable[[], None],
     ) -> None:
-        """`partitions`: those of the queue; none if it is not partitioned. `reachability`: that of the queue itself."""
-        self._setup = setup
-        options = setup.options
+        """`partitions`: those of the queue; none if it is not partitioned. `reachability`: that of the queue itself.
+
+        `slots`: shared with other workers; None: this worker has its own. `on_change` is called when a run has ended,
+        when nothing is ready, and when a consumer gives up.
+        """
+        self._telemetry = setup.telemetry
+        self._options = options = setup.options
+        self._reachability = reachability
+        self._on_change = on_change
         self._watch = LoopWatch(options.name, self._running_tasks, options.logger)
         self._wake: CommonWake | None = None
         self._cleanup: DutyRunner | None = None
         self._starts: list[asyncio.Task[None]] = []
         self._open = True
         self._has_drained = False
-        setup = setup._replace(changed=self._has_changed)
         if not partitions:
-            self._all = [Consumer(setup, access, reachability, self._watch, beats=True)]
+            alone = Cooperation(slots, setup.telemetry.drained)
+            self._all = [Consumer(setup, alone, access, reachability, self._watch, self._has_changed, beats=True)]
             return
         endpoint = partitions[0].endpoint
         in_cluster = endpoint.slots is not None
-        slots = setup.slots or SharedSlots(options.concurrency, least=LEAST, slice_length=SLICE, defer=soon)
-        setup = setup._replace(
-            slots=slots, on_drained=self._consumer_drained, watches_marker=in_cluster, waits_until_asked=ROUNDS
-        )
-        common_log = None if in_cluster else reachability.outage
+        common = slots or SharedSlots(options.concurrency, least=LEAST, slice_length=SLICE, defer=soon)
+        cooperation = Cooperation(common, self._consumer_drained, watches_marker=in_cluster, waits_until_asked=ROUNDS)
         self._all = [
-            # One consumer reports that the worker is alive. The others need a heartbeat once they have a job.
-            Consumer(setup, part, self._reachability_of(part, common_log), self._watch, beats=at == 0)
+            Consumer(
+                setup,
+                cooperation,
+                part,
+                self._reachability_of(part, in_cluster=in_cluster),
+                self._watch,
+                self._has_changed,
+                # One consumer reports that the worker is alive. The others need a heartbeat once they have a job.
+                beats=at == 0,
+            )
             for at, part in enumerate(partitions)
         ]
         if not in_cluster:
             pokes = {part.keys.wake: consumer.poke for part, consumer in zip(partitions, self._all, strict=True)}
-            self._wake = CommonWake(endpoint, pokes, slots, options.blocking_timeout)
+            self._wake = CommonWake(endpoint, pokes, common, options.blocking_timeout)
         across = AcrossPartitions(access.clean_across_partitions)
         self._cleanup = DutyRunner(across, options.cleanup_interval, reachability)
 
-    def _reachability_of(self, part: QueueAccess, common_log: OutageLog | None) -> Reachability:
+    def _reachability_of(self, part: QueueAccess, *, in_cluster: bool) -> Reachability:
         """In a cluster each partition may have its own primary, and logs its own outages."""
-        setup, keys = self._setup, part.keys
+        options, keys = self._options, part.keys
         words = f" in partition {keys.part.number + 1} of {keys.part.of}" if keys.part else ""
-        log = common_log
-        if log is None:
-            log, words = outage_log(setup.options.name, part.queue.name + words, setup.options.logger), ""
-        return Reachability(log, setup.telemetry, setup.options.unreachable_timeout, self._has_changed, words)
+        if not in_cluster:
+            return self._reachability.of_partition(words, self._has_changed)
+        log = outage_log(options.name, part.queue.name + words, options.logger)
+        return Reachability(log, self._telemetry, options.unreachable_timeout, self._has_changed)
 
     # Life
 
@@ -113,13 +125,13 @@ class ConsumerSet:
             start.add_done_callback(self._started)
         if self._wake is not None:
             self._wake.start()
-        if self._setup.options.maintenance:
+        if self._options.maintenance:
             self._cleanup.start()
 
     def _started(self, start: asyncio.Task[None]) -> None:
         error = None if start.cancelled() else start.exception()
         if error is not None:
-            options = self._setup.options
+            options = self._options
             options.logger.error("worker %s: one partition is not served: %s. The others go on", options.name, error)
 
     def begin_burst(self) -> None:
@@ -154,8 +166,8 @@ class ConsumerSet:
     def _has_changed(self) -> None:
         if self._has_drained and self.is_idle:
             self._has_drained = False
-            self._setup.telemetry.drained()
-        self._setup.changed()
+            self._telemetry.drained()
+        self._on_change()
 
     def _consumer_drained(self) -> None:
         """A queue with partitions has drained only when all of its consumers have."""

@@ -44,13 +44,11 @@ class Dispatcher:
         *,
         on_drained: Callable[[], None],
         on_idle: Callable[[], None],
-        on_tick: Callable[[int], None],
     ) -> None:
         """`make_jobs` is called once for the jobs of an answer, so that they get the current settings.
 
         `share`: of the slots that several workers share. `on_drained` is called when it has worked and nothing more is
-        ready, `on_idle` when the worker may have become idle, `on_tick` when a repeating job is due in so many
-        milliseconds.
+        ready, `on_idle` when the worker may have become idle.
         """
         self._worker = worker
         self._concurrency = concurrency
@@ -62,7 +60,6 @@ class Dispatcher:
         self._share = share
         self._on_drained = on_drained
         self._on_idle = on_idle
-        self._on_tick = on_tick
         self._open = True
         self._worked = False
         self._on_first_jobs: list[Callable[[], None]] = []
@@ -96,11 +93,11 @@ class Dispatcher:
     def may_start(self, asked: int) -> int:
         return asked if self._share is None else max(0, min(asked, self.vacant(), self._share.room()))
 
-    def slot_freed(self) -> None:
+    def call_ended(self) -> None:
         if self._share is not None:
             self._share.moved()
 
-    call_ended = call_overdue = slot_freed
+    call_overdue = call_ended
 
     def unstarted(self) -> int:
         return self._executor.unstarted
@@ -218,9 +215,6 @@ class Dispatcher:
             self._telemetry.stalled(stall)
         for expiry in expired:
             self._telemetry.expired(expiry)
-
-    def tick(self, wait_ms: int) -> None:
-        self._on_tick(wait_ms)
 
     # Idle
 

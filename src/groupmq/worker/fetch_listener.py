@@ -39,9 +39,6 @@ class FetchListener(FreeSlots, Protocol):
     def ended_by_time(self, stalled: Sequence[Stalled], expired: Sequence[Expired]) -> None:
         """The call has taken back these leases, of any worker, and failed these jobs past their ttl."""
 
-    def tick(self, wait_ms: int) -> None:
-        """A repeating job is due in `wait_ms`."""
-
     def dry(self) -> None:
         """Nothing is ready."""
 

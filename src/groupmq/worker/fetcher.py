@@ -28,13 +28,13 @@ from groupmq.worker.outcome import RunReport
 from groupmq.worker.persistent_calls import PersistentCalls
 from groupmq.worker.reachability import Reachability
 from groupmq.worker.requester import Requester
-from groupmq.worker.unseen import UnseenAnswers, UnseenCall, Verdict
+from groupmq.worker.unseen import UnseenAnswers, Verdict
 
 LATE = 0.3
 """Seconds after which other workers that share slots with this one may use the slots that its call asked for."""
 
 
-class FetchSettings(NamedTuple):
+class FetchSetup(NamedTuple):
     """Facts about a worker that go into each of its calls.
 
     `turn_size`: jobs per turn, of an exclusive queue. `grants`: the key of jobs that an add grants to this worker while
@@ -57,23 +57,30 @@ class Fetcher:
         reachability: Reachability,
         connection: Connection,
         wake: Callable[[], WakeConnection] | None,
-        settings: FetchSettings,
+        setup: FetchSetup,
+        *,
+        grants: Grants,
+        unseen: UnseenAnswers,
+        on_tick: Callable[[int], None],
         waits_until_asked: int = 1,
     ) -> None:
-        """`waits_until_asked`: as in Listening."""
+        """`grants`, `unseen`: shared with the heartbeat thread. `on_tick` is called when a repeating job is due, with
+        the time until then in milliseconds. `waits_until_asked`: as in Listening.
+        """
         self._listener = listener
         self._demand = demand
         self._listening = Listening(demand, waits_until_asked)
         self._reachability = reachability
         self._calls = PersistentCalls(connection, reachability)
         self._make_wake = wake
-        self._settings = settings
-        self._grants = Grants()
-        self._unseen = UnseenAnswers()
+        self._setup = setup
+        self._grants = grants
+        self._unseen = unseen
+        self._on_tick = on_tick
         self.requesters = [
             Requester(name, requester, self._schedule, self.poke)
             for name, requester in zip(
-                commands.requester_names(settings.worker, len(demand.requesters)), demand.requesters, strict=True
+                commands.requester_names(setup.worker, len(demand.requesters)), demand.requesters, strict=True
             )
         ]
         self._tasks: dict[Requester, asyncio.Task[None]] = {}
@@ -136,7 +143,7 @@ class Fetcher:
     def goodbye(self) -> commands.Call[int]:
         """The call by which the worker deregisters."""
         names = [requester.name for requester in self.requesters]
-        return commands.leave([self._settings.worker], names, self._grants.received)
+        return commands.leave([self._setup.worker], names, self._grants.received)
 
     @property
     def busy(self) -> bool:
@@ -168,7 +175,7 @@ class Fetcher:
             if call == TOO_SOON:
                 loop.call_later(LATER, self._schedule)
                 continue
-            requester.begin_call(kept=self._settings.live.queue.keep_completed.count != 0)
+            requester.begin_call(kept=self._setup.live.now().keeps_completed)
             self._tasks[requester] = loop.create_task(self._advance(requester, call))
         if not self.busy and not self._has_reports:
             self._idle.set()
@@ -179,7 +186,7 @@ class Fetcher:
         demand, listener = self._demand, self._listener
         # Leases count from here, not from the answer: the server may grant them long before the answer arrives.
         sent = time.monotonic()
-        leases_end = sent + self._settings.live.now().lease_ms / 1000
+        leases_end = sent + self._setup.live.now().lease_ms / 1000
         call = self._call_of(requester, asks)
         self._unseen.sent(requester.name, requester.request)
         demand.sent(time.monotonic(), large=asks.large)
@@ -204,10 +211,10 @@ class Fetcher:
         self._go_on(requester, answer, ended.asked)
 
     def _call_of(self, requester: Requester, asks: NextCall) -> commands.Call[Advanced]:
-        settings = self._settings
-        now = settings.live.now()
+        setup = self._setup
+        now = setup.live.now()
         return commands.advance(
-            worker=settings.worker,
+            worker=setup.worker,
             requester=requester.name,
             request=requester.request,
             outcomes=[report.outcome for report in requester.sent],
@@ -220,8 +227,8 @@ class Fetcher:
             confirms=True,
             offers=asks.offer,
             received=self._grants.received,
-            turn_size=settings.turn_size,
-            epoch=None if settings.turn_size is None else self._demand.epoch,
+            turn_size=setup.turn_size,
+            epoch=None if setup.turn_size is None else self._demand.epoch,
         )
 
     def _pass_on_statuses(self, reports: list[RunReport], answer: Advanced) -> None:
@@ -276,7 +283,7 @@ class Fetcher:
         if after.dry:
             listener.dry()
         if answer.tick_ms >= 0:
-            listener.tick(answer.tick_ms)
+            self._on_tick(answer.tick_ms)
         self._pump()
         listener.call_ended()
         if self.idle:
@@ -295,10 +302,6 @@ class Fetcher:
 
     async def _persist(self, call: commands.Call[Advanced], requester: Requester) -> Advanced:
         return await self._calls.call(call, partial(self._is_overdue, requester))
-
-    def retry_now(self) -> None:
-        """The server is back: calls that pause are made again now."""
-        self._calls.retry_now()
 
     def _take_grant(self, granted: Granted) -> None:
         """Start a job that an add has granted to this worker. If there is no free slot any more, it waits for one.
@@ -329,23 +332,6 @@ class Fetcher:
         """Take over the outcomes that a blocked event loop has not sent."""
         return [report for requester in self.requesters for report in requester.take_unsent()]
 
-    # Jobs that a blocked loop has not received are given back by the heartbeat: unseen.py, grants.py
-
-    def has_unseen(self) -> bool:
-        return self._unseen.any()
-
-    def unseen_call(self) -> UnseenCall | None:
-        return self._unseen.ask()
-
-    def unseen_answered(self, call: UnseenCall, *, carried_out: bool) -> None:
-        self._unseen.answered(call, carried_out=carried_out)
-
-    def refuse_grants(self, *, blocked: bool) -> int | None:
-        return self._grants.refuse(blocked=blocked)
-
-    def grants_refused(self, void: int) -> None:
-        self._grants.refused(void)
-
     # Listening
 
     async def _watch_marker(self, wake: WakeConnection) -> None:
@@ -368,7 +354,7 @@ class Fetcher:
         """Wait once, for a marker or for a granted job, and carry out the decision about what came."""
         began = time.monotonic()
         popped = await wake.wait()
-        if popped is not None and popped.key == self._settings.grants:
+        if popped is not None and popped.key == self._setup.grants:
             self._receive_grant(popped.member)
             return
         decision = self._listening.timed_out() if popped is None else self._listening.popped(self._listener)

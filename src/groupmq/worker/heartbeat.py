@@ -19,6 +19,7 @@ from groupmq.sync.connection.mail import MailConnection
 from groupmq.worker.live import LiveSettings
 from groupmq.worker.outage import RENEW, Pauses
 from groupmq.worker.outcome import RunReport
+from groupmq.worker.reachability import Reachability
 from groupmq.worker.unseen import UnseenCall
 
 _SOON = 0.1
@@ -55,11 +56,8 @@ class HeartbeatListener(Protocol):
     def presence(self) -> str:
         """What `get_workers` shows of this worker. Asks the event loop for a sign of life."""
 
-    def answered(self, task: str, began: float) -> None: ...
-    def failed(self, task: str, error: BaseException) -> None: ...
 
-
-class HeartbeatSettings(NamedTuple):
+class HeartbeatSetup(NamedTuple):
     """The worker that the beats belong to, and its settings, among them the interval between beats."""
 
     worker: str
@@ -70,11 +68,16 @@ class Heartbeat:
     """Renews leases, several times within their length, until stopped."""
 
     def __init__(
-        self, connect: Callable[[], MailConnection], settings: HeartbeatSettings, listener: HeartbeatListener
+        self,
+        connect: Callable[[], MailConnection],
+        setup: HeartbeatSetup,
+        listener: HeartbeatListener,
+        reachability: Reachability,
     ) -> None:
         self._connect = connect
-        self._settings = settings
+        self._setup = setup
         self._listener = listener
+        self._reachability = reachability
         self.last_beat = time.monotonic()
         self._connection: MailConnection | None = None
         self._pauses = Pauses()
@@ -83,7 +86,7 @@ class Heartbeat:
         """Ends the wait for mail, and the pause after a beat that failed."""
         self._beating = threading.Lock()
         self._beginning = threading.Lock()
-        self._thread = threading.Thread(target=self._loop, name=f"{settings.worker}-heartbeat", daemon=True)
+        self._thread = threading.Thread(target=self._loop, name=f"{setup.worker}-heartbeat", daemon=True)
 
     @property
     def begun(self) -> bool:
@@ -91,7 +94,7 @@ class Heartbeat:
 
     @property
     def _interval(self) -> float:
-        return self._settings.live.now().heartbeat
+        return self._setup.live.now().heartbeat
 
     def start(self) -> None:
         with self._beginning:
@@ -153,7 +156,7 @@ class Heartbeat:
 
     def _pause(self) -> float:
         """Seconds until the next try. Several tries must fit in while the leases can still be saved."""
-        left = self.last_beat + self._settings.live.now().lease_ms / 1000 - time.monotonic()
+        left = self.last_beat + self._setup.live.now().lease_ms / 1000 - time.monotonic()
         return self._pauses.next(max(self._interval, left / 3) if left > 0 else math.inf)
 
     def _wait(self, connection: MailConnection, duration: float) -> None:
@@ -163,7 +166,7 @@ class Heartbeat:
         early = 0.0 if duration >= _LONG else _LATE
         while (left := end - early - time.monotonic()) > _LEAST and not self._hurried.is_set():
             try:
-                if connection.wait_for_mail(self._settings.worker, left):
+                if connection.wait_for_mail(self._setup.worker, left):
                     return
             except GroupMQError:
                 # The next beat reports the error and fetches the mail, so it must not wait for a long interval to end.
@@ -181,26 +184,26 @@ class Heartbeat:
                     again = self._renew(connection)
                 except GroupMQError as error:
                     if not self._stop.is_set():  # otherwise closing has interrupted it
-                        self._listener.failed(RENEW, error)
+                        self._reachability.failed(RENEW, error)
                     return False
                 self.last_beat = time.monotonic()
-                self._listener.answered(RENEW, began)
+                self._reachability.answered(RENEW, began)
                 if not again:
                     break
             return True
 
     def _renew(self, connection: MailConnection) -> bool:
         """Renew every lease and report the outcomes that wait for it; True if another beat must follow at once."""
-        settings, listener = self._settings, self._listener
+        setup, listener = self._setup, self._listener
         reports, leases = listener.outcomes(), listener.leases()
         again = False
         for at in range(0, max(len(leases), 1), commands.CHUNK):
             part = leases[at : at + commands.CHUNK]
             outcomes = [report.outcome for report in reports] if at == 0 else []
-            now = settings.live.now()
+            now = setup.live.now()
             presence, keep, unseen = listener.presence(), now.policy.keep, listener.unseen()
             call = commands.beat(
-                settings.worker,
+                setup.worker,
                 presence,
                 now.lease_ms,
                 part,

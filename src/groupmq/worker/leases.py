@@ -17,12 +17,12 @@ from groupmq.protocol.commands import CHUNK, Beat
 from groupmq.worker.dispatcher import Dispatcher
 from groupmq.worker.execution import JobExecutor
 from groupmq.worker.fetcher import Fetcher
+from groupmq.worker.grants import Grants
 from groupmq.worker.health import presence
 from groupmq.worker.live import LiveSettings
 from groupmq.worker.loop_watch import LoopWatch
 from groupmq.worker.outcome import OutcomePolicy, RunReport
-from groupmq.worker.reachability import Reachability
-from groupmq.worker.unseen import UnseenCall
+from groupmq.worker.unseen import UnseenAnswers, UnseenCall
 
 
 class LeaseKeeper:
@@ -30,24 +30,29 @@ class LeaseKeeper:
 
     def __init__(
         self,
+        *,
         options: WorkerOptions,
         live: LiveSettings,
         executor: JobExecutor,
         fetcher: Fetcher,
         dispatcher: Dispatcher,
+        grants: Grants,
+        unseen: UnseenAnswers,
         policy: OutcomePolicy,
         loop_watch: LoopWatch,
-        reachability: Reachability,
+        on_tick: Callable[[int], None],
     ) -> None:
+        """`on_tick`: as in Fetcher; called in the event loop."""
         self._options = options
         self._live = live
         self._executor = executor
         self._fetcher = fetcher
         self._dispatcher = dispatcher
+        self._grants = grants
+        self._unseen = unseen
         self._policy = policy
         self._loop_watch = loop_watch
-        self.answered = reachability.answered
-        self.failed = reachability.failed
+        self._on_tick = on_tick
         self._outcomes: list[RunReport] = []
         """To be reported with the next beat."""
         self._handed_out = self._maybe_recorded = 0
@@ -83,10 +88,10 @@ class LeaseKeeper:
         return [pair for pair in held if pair[1] not in given_up] if given_up else held
 
     def refuses(self) -> int | None:
-        return self._fetcher.refuse_grants(blocked=self._loop_watch.blocked_for > 0)
+        return self._grants.refuse(blocked=self._loop_watch.blocked_for > 0)
 
     def unseen(self) -> UnseenCall | None:
-        return self._fetcher.unseen_call() if self._loop_watch.blocked_for > 0 else None
+        return self._unseen.ask() if self._loop_watch.blocked_for > 0 else None
 
     def outcomes(self) -> list[RunReport]:
         if self._loop_watch.blocked_for:
@@ -115,7 +120,7 @@ class LeaseKeeper:
 
     def received(self, beat: Beat, leases: Sequence[tuple[str, int]], unseen: UnseenCall | None) -> bool:
         if unseen is not None:
-            self._fetcher.unseen_answered(unseen, carried_out=beat.taken_back)
+            self._unseen.answered(unseen, carried_out=beat.taken_back)
         lost = set(beat.lost)
         for job_id, fence in leases if lost else ():
             if job_id in lost:
@@ -125,9 +130,9 @@ class LeaseKeeper:
             self._executor.request_stop(beat.cancelled)
             self.in_loop(self._executor.cancel, beat.cancelled, beat.ended)
         if beat.void:
-            self._fetcher.grants_refused(beat.void)
+            self._grants.refused(beat.void)
         if beat.tick_ms >= 0:
-            self.in_loop(self._dispatcher.tick, beat.tick_ms)
+            self.in_loop(self._on_tick, beat.tick_ms)
         # Once the unseen call of one requester was dealt with, there may be one of the other.
         return self._give_back(beat.recalled, beat.wanted) or beat.taken_back
 

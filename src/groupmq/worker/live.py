@@ -34,6 +34,7 @@ class Effective(NamedTuple):
     backoff: BackoffPolicy
     on_retry: OnRetry
     on_failed: OnFailed
+    keeps_completed: bool
     policy: Policy
 
 
@@ -77,5 +78,6 @@ def effective(queue: QueueOptions, worker: WorkerOptions) -> Effective:
         backoff=queue.backoff if worker.own_backoff is None else worker.own_backoff,
         on_retry=queue.on_retry,
         on_failed=queue.on_failed,
+        keeps_completed=queue.keep_completed.count != 0,
         policy=Policy(attempts, worker.max_stalled, queue.keep),
     )

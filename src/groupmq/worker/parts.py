@@ -24,8 +24,9 @@ from groupmq.worker.demand import Demand
 from groupmq.worker.dispatcher import Dispatcher
 from groupmq.worker.execution import JobExecutor
 from groupmq.worker.executor import Executor
-from groupmq.worker.fetcher import Fetcher, FetchSettings
-from groupmq.worker.heartbeat import Heartbeat, HeartbeatSettings
+from groupmq.worker.fetcher import Fetcher, FetchSetup
+from groupmq.worker.grants import Grants
+from groupmq.worker.heartbeat import Heartbeat, HeartbeatSetup
 from groupmq.worker.leases import LeaseKeeper
 from groupmq.worker.live import LiveSettings
 from groupmq.worker.loop_watch import LoopWatch
@@ -36,6 +37,7 @@ from groupmq.worker.reachability import Reachability
 from groupmq.worker.runners import Preparing
 from groupmq.worker.sharing import SharedSlots
 from groupmq.worker.telemetry import Telemetry
+from groupmq.worker.unseen import UnseenAnswers
 
 
 class WorkerParts(NamedTuple):
@@ -43,13 +45,12 @@ class WorkerParts(NamedTuple):
     executor: JobExecutor
     dispatcher: Dispatcher
     fetcher: Fetcher
-    prefetch: Prefetch
     leases: LeaseKeeper
     heartbeat: Heartbeat
 
 
 class ConsumerSetup(NamedTuple):
-    """The arguments with which all consumers of a worker are made."""
+    """The arguments that all consumers of a worker have in common."""
 
     worker: str
     """The id of the worker."""
@@ -61,10 +62,13 @@ class ConsumerSetup(NamedTuple):
     """As in `Executor`."""
     context: Any
     """The value of `job.context`."""
+
+
+class Cooperation(NamedTuple):
+    """How a consumer works together with the others of its worker, and with other workers."""
+
     slots: SharedSlots | None
     """Slots that are shared with other consumers or other workers; None: the only consumer has its own."""
-    changed: Callable[[], None]
-    """Called when a run has ended, when nothing is ready, and when a consumer gives up."""
     on_drained: Callable[[], None]
     """Called when a consumer has worked and has nothing more to do."""
     watches_marker: bool = True
@@ -90,18 +94,25 @@ class SlotUse(NamedTuple):
 
 
 def make_parts(
-    setup: ConsumerSetup, access: QueueAccess, reachability: Reachability, loop_watch: LoopWatch
+    setup: ConsumerSetup,
+    cooperation: Cooperation,
+    access: QueueAccess,
+    reachability: Reachability,
+    loop_watch: LoopWatch,
+    on_change: Callable[[], None],
 ) -> WorkerParts:
-    """The parts of one consumer."""
+    """The parts of one consumer. `on_change` is called when a run has ended, and when nothing is ready."""
     options, telemetry, queue = setup.options, setup.telemetry, access.queue
+    slots = cooperation.slots
     shared, live = queue.options, LiveSettings(queue, options)
 
     def make_jobs() -> MakeJob[Job]:
         return access.job_maker(live.now().max_attempts, telemetry.progress, setup.context)
 
     def ended() -> None:
-        setup.changed()
-        dispatcher.slot_freed()
+        on_change()
+        if slots is not None:
+            slots.moved()
 
     outcomes = OutcomePolicy(shared, options.backoff, live)
     prefetch = Prefetch(options.prefetch)
@@ -111,8 +122,9 @@ def make_parts(
         executor = Executor(setup.invoke, outcomes, telemetry, prefetch, ended, setup.preparing)
     else:
         executor = BatchExecutor(setup.invoke, outcomes, telemetry, ended)
-    demand = _demand(setup, shared, prefetch)
-    share = None if setup.slots is None else setup.slots.join(SlotUse(executor, demand))
+    offers = _offers(options, shared, cooperation)
+    demand = _demand(options, shared, prefetch, offers=offers)
+    share = None if slots is None else slots.join(SlotUse(executor, demand))
     dispatcher = Dispatcher(
         options.name,
         options.concurrency,
@@ -122,38 +134,69 @@ def make_parts(
         prefetch,
         telemetry,
         share,
-        on_drained=setup.on_drained,
-        on_idle=setup.changed,
+        on_drained=cooperation.on_drained,
+        on_idle=on_change,
+    )
+    grants, unseen = Grants(), UnseenAnswers()
+    markers = _markers(setup.worker, access, offers=offers)
+    fetcher = Fetcher(
+        dispatcher,
+        demand,
+        reachability,
+        access.connection,
+        partial(WakeConnection, access.endpoint, markers, options.blocking_timeout)
+        if cooperation.watches_marker
+        else None,
+        FetchSetup(
+            setup.worker,
+            live,
+            turn_size=options.batch_size if shared.exclusive else None,
+            grants=access.keys.grants(setup.worker) if offers else None,
+        ),
+        grants=grants,
+        unseen=unseen,
+        on_tick=maintenance.tick_in,
+        waits_until_asked=cooperation.waits_until_asked,
+    )
+    leases = LeaseKeeper(
+        options=options,
+        live=live,
+        executor=executor,
+        fetcher=fetcher,
+        dispatcher=dispatcher,
+        grants=grants,
+        unseen=unseen,
+        policy=outcomes,
+        loop_watch=loop_watch,
         on_tick=maintenance.tick_in,
     )
-    fetcher = _fetcher(setup, access, live, dispatcher, demand, reachability)
-    leases = LeaseKeeper(options, live, executor, fetcher, dispatcher, outcomes, loop_watch, reachability)
     heartbeat = Heartbeat(
         # A beat that hangs must be given up in time for the next one to save the leases.
         lambda: MailConnection(access.endpoint, shared, min(max(options.heartbeat, 0.2), 10.0), access.known),
-        HeartbeatSettings(setup.worker, live),
+        HeartbeatSetup(setup.worker, live),
         leases,
+        reachability,
     )
     if share is not None:
         share.on_room(fetcher.look_again)
     # After an outage the leases must be renewed before they expire. When the loop is blocked, unstarted jobs go back.
     reachability.on_return(heartbeat.retry_now)
-    loop_watch.on_blocked(partial(_when_blocked, fetcher, heartbeat))
+    loop_watch.on_blocked(partial(_when_blocked, unseen, heartbeat))
     # After leases were made shorter, a beat at the old interval would come too late.
     live.on_change(heartbeat.hurry)
-    return WorkerParts(maintenance, executor, dispatcher, fetcher, prefetch, leases, heartbeat)
+    return WorkerParts(maintenance, executor, dispatcher, fetcher, leases, heartbeat)
 
 
-def _offers(setup: ConsumerSetup, shared: QueueOptions) -> bool:
+def _offers(options: WorkerOptions, shared: QueueOptions, cooperation: Cooperation) -> bool:
     """Whether an add may grant a job to this consumer while it is idle.
 
     No offers where a free slot may be used by others, or where several jobs are taken together or in turns.
     """
-    return setup.watches_marker and setup.slots is None and setup.options.batch is None and not shared.exclusive
+    alone = cooperation.watches_marker and cooperation.slots is None
+    return alone and options.batch is None and not shared.exclusive
 
 
-def _demand(setup: ConsumerSetup, shared: QueueOptions, prefetch: Prefetch) -> Demand:
-    options = setup.options
+def _demand(options: WorkerOptions, shared: QueueOptions, prefetch: Prefetch, *, offers: bool) -> Demand:
     return Demand(
         prefetch,
         options.concurrency,
@@ -163,35 +206,22 @@ def _demand(setup: ConsumerSetup, shared: QueueOptions, prefetch: Prefetch) -> D
         exclusive=shared.exclusive,
         batch=options.batch,
         batch_wait_ms=options.batch_wait_ms,
-        offers=_offers(setup, shared),
+        offers=offers,
     )
 
 
-def _fetcher(
-    setup: ConsumerSetup,
-    access: QueueAccess,
-    live: LiveSettings,
-    dispatcher: Dispatcher,
-    demand: Demand,
-    reachability: Reachability,
-) -> Fetcher:
-    options, shared, keys = setup.options, access.queue.options, access.keys
-    markers = [keys.wake, keys.wake_of(setup.worker)] if shared.exclusive else [keys.wake]
-    grants = keys.grants(setup.worker) if _offers(setup, shared) else None
-    if grants is not None:
-        markers.append(grants)
-    return Fetcher(
-        dispatcher,
-        demand,
-        reachability,
-        access.connection,
-        partial(WakeConnection, access.endpoint, markers, options.blocking_timeout) if setup.watches_marker else None,
-        FetchSettings(setup.worker, live, turn_size=options.batch_size if shared.exclusive else None, grants=grants),
-        setup.waits_until_asked,
-    )
+def _markers(worker: str, access: QueueAccess, *, offers: bool) -> list[str]:
+    """The keys that an idle consumer blocks on."""
+    keys = access.keys
+    markers = [keys.wake]
+    if access.queue.options.exclusive:
+        markers.append(keys.wake_of(worker))
+    if offers:
+        markers.append(keys.grants(worker))
+    return markers
 
 
-def _when_blocked(fetcher: Fetcher, heartbeat: Heartbeat) -> None:
-    if fetcher.has_unseen():
+def _when_blocked(unseen: UnseenAnswers, heartbeat: Heartbeat) -> None:
+    if unseen.any():
         heartbeat.start()  # it does not beat yet in a partition where this worker has had no job
     heartbeat.hurry()

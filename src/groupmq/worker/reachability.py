@@ -26,7 +26,7 @@ class Reachability:
         on_give_up: Callable[[], None],
         part: str = "",
     ) -> None:
-        self.outage = outage
+        self._outage = outage
         self._part = part
         self._telemetry = telemetry
         self._patience = patience
@@ -36,6 +36,10 @@ class Reachability:
         self.gave_up: BaseException | None = None
         """The error of the call after which the worker gave up."""
 
+    def of_partition(self, part: str, on_give_up: Callable[[], None]) -> Reachability:
+        """That of a partition on the same server: an outage is logged once for all of them."""
+        return Reachability(self._outage, self._telemetry, self._patience, on_give_up, part)
+
     @property
     def last_answer(self) -> float:
         """When the server last answered the fetcher or the heartbeat."""
@@ -44,15 +48,15 @@ class Reachability:
     def on_return(self, wake: Callable[[], None], loop: asyncio.AbstractEventLoop | None = None) -> None:
         """Call `wake` when the server is back: in `loop`, or in the thread that notices it."""
         if loop is None:
-            self.outage.on_return(wake)
+            self._outage.on_return(wake)
         else:
-            self.outage.on_return(lambda: None if loop.is_closed() else _soon(loop, wake))
+            self._outage.on_return(lambda: None if loop.is_closed() else _soon(loop, wake))
 
     def reached(self, began: float, task: str = TAKE) -> None:
         """The server has answered a call of the fetcher that was sent at `began`."""
         self._last_reached = time.monotonic()
         self._unreached_since = None
-        self.outage.answered(task, began, self._part)
+        self._outage.answered(task, began, self._part)
 
     def unreached(self, error: BaseException, task: str = TAKE) -> None:
         """A call of the fetcher failed. Patience counts from the first failure, not from the last answer."""
@@ -66,7 +70,7 @@ class Reachability:
 
     def trouble(self, error: BaseException, task: str) -> None:
         """A call failed and is going to be made again."""
-        self.outage.failed(task, error, self._part)
+        self._outage.failed(task, error, self._part)
         self._telemetry.call_failed(error)
 
     # From any thread
@@ -75,11 +79,11 @@ class Reachability:
         """A call that was to do `task` and was sent at `began` has been answered."""
         if task == RENEW:
             self._last_renewed = time.monotonic()
-        self.outage.answered(task, began, self._part)
+        self._outage.answered(task, began, self._part)
 
     def failed(self, task: str, error: BaseException) -> None:
         """Like `trouble`, without the "error" event and `on_error`, which belong to the event loop."""
-        self.outage.failed(task, error, self._part)
+        self._outage.failed(task, error, self._part)
 
 
 def _soon(loop: asyncio.AbstractEventLoop, wake: Callable[[], None]) -> None:

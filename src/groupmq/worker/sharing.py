@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
 class Sharer(Protocol):
@@ -21,6 +21,14 @@ class Sharer(Protocol):
 
     def is_hungry(self) -> bool:
         """Whether it would take a job if it had a slot, as far as it knows: its queue may have one, and be in reach."""
+
+
+class Membership(NamedTuple):
+    """What a worker has in common with the others that it runs together with (workers.py)."""
+
+    slots: SharedSlots
+    on_change: Callable[[], None]
+    """Called when a worker may have become idle, or was closed."""
 
 
 class SharedSlots:
@@ -102,6 +110,7 @@ class Share:
     def __init__(self, pool: SharedSlots, sharer: Sharer, number: int) -> None:
         self._pool = pool
         self._sharer = sharer
+        # Without a method of its own in between: with many workers it is asked for every two of them.
         self.is_hungry = sharer.is_hungry
         self.served: tuple[int, int] = (0, number)
         """When its last time slice ended; among those that had none, the first that joined comes first."""
@@ -133,12 +142,12 @@ class Share:
         if room <= 0:
             return 0
         fair = self._pool.fair()
-        ahead = claimed = 0
+        claimed = claimed_first = 0
         for share in self._pool.shares:
             if share is not self and (claim := share.claim(fair)):
                 claimed += claim
-                ahead += claim if share.served < self.served else 0
-        mine = min(room - ahead, fair - self._sharer.slots_used())
+                claimed_first += claim if share.served < self.served else 0
+        mine = min(room - claimed_first, fair - self._sharer.slots_used())
         return max(0, mine, room - claimed)
 
     def room(self) -> int:

@@ -29,7 +29,7 @@ from groupmq.worker.outage import START, outage_log
 from groupmq.worker.parts import ConsumerSetup
 from groupmq.worker.reachability import Reachability
 from groupmq.worker.runners import checked_handler, invoker, preparing_of
-from groupmq.worker.sharing import SharedSlots
+from groupmq.worker.sharing import Membership
 from groupmq.worker.starting import not_a_queue, start_when_reachable
 from groupmq.worker.telemetry import Telemetry
 from groupmq.worker.view import WorkerView
@@ -89,11 +89,13 @@ class Worker(WorkerView):
         self._handler = handler
         self._changed = asyncio.Event()
         """Set when the state of the worker or of its runs may have changed."""
-        self._on_change: Callable[[], None] = lambda: None
+        self._membership: Membership | None = None
+        """Set once it has joined other workers."""
         self._state: Literal["new", "starting", "running", "closing", "closed"] = "new"
         self._made = time.monotonic()
         self._started = 0.0
         self._runner: Any = None
+        self._given = options
         self._use_options(options, self.id)
         self._telemetry = Telemetry(queue.options, self.options)
         self._reachability = Reachability(
@@ -103,7 +105,6 @@ class Worker(WorkerView):
             self._has_changed,
         )
         self._hooks = Hooks(self.options, self.name)
-        self._slots: SharedSlots | None = None
         self._bursts = False
         self._consumers: ConsumerSet | None = None
         """The parts that do the work; made when the worker starts."""
@@ -121,31 +122,35 @@ class Worker(WorkerView):
         invoke, runner = invoker(self._handler, options)
         if self._runner is not None:
             self._runner.close()
-        self._given, self._checked_for = given, found
+        self._used, self._checked_for = given, found
         self.options, self.name, self.logger = options, options.name, options.logger
         self._runner = runner
         self._invoke = middlewares.around(options.middleware, invoke)
 
     def _has_changed(self) -> None:
         self._changed.set()
-        self._on_change()
+        if self._membership is not None:
+            self._membership.on_change()
 
-    def _share(self, slots: SharedSlots, on_change: Callable[[], None]) -> None:
-        """Use slots that other workers share (workers.py). `on_change` is called when this one may be idle."""
-        if self._state != "new" or self._slots is not None:
+    def _join(self, membership: Membership) -> None:
+        """Work together with other workers from now on (workers.py)."""
+        if self._state != "new" or self._membership is not None:
             raise ConfigurationError(f"workers: worker {self.name!r} is in use already")
-        given = self._given.copy()
-        given["concurrency"] = min(slots.total, given.get("concurrency", slots.total))
-        self._use_options(given, self.name)
-        self._on_change, self._slots = on_change, slots
+        self._membership = membership
 
     def _adopt_settings(self) -> None:
-        """Check the options again if the stored settings of the queue differ from those that the worker was made for.
+        """Check the options again if the stored settings of the queue differ from those that the worker was made for,
+        or if its slots are those of several workers.
 
         Raises ConfigurationError if they do not fit, before any job is taken.
         """
-        if self.queue.options.as_stored != self._checked_for.as_stored:
-            self._use_options(self._given, self.name)
+        given = self._given
+        if self._membership is not None:
+            total = self._membership.slots.total
+            given = given.copy()
+            given["concurrency"] = min(total, given.get("concurrency", total))
+        if given != self._used or self.queue.options.as_stored != self._checked_for.as_stored:
+            self._use_options(given, self.name)
             self._telemetry.adopt(self.queue.options)
 
     # Life
@@ -276,11 +281,9 @@ class Worker(WorkerView):
             invoke=self._invoke,
             preparing=preparing_of(self._runner),
             context=context,
-            slots=self._slots,
-            changed=self._has_changed,
-            on_drained=self._telemetry.drained,
         )
-        consumers = ConsumerSet(setup, self._access, partitions, self._reachability)
+        slots = None if self._membership is None else self._membership.slots
+        consumers = ConsumerSet(setup, self._access, partitions, self._reachability, slots, self._has_changed)
         if self._bursts:
             consumers.begin_burst()
         return consumers

@@ -12,7 +12,7 @@ from groupmq.core.durations import Duration
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.loops import soon
 from groupmq.worker.burst import is_over
-from groupmq.worker.sharing import SharedSlots
+from groupmq.worker.sharing import Membership, SharedSlots
 from groupmq.worker.worker import Worker
 
 
@@ -29,10 +29,10 @@ class Workers:
     def __init__(self, workers: Sequence[Worker], *, concurrency: int = 1) -> None:
         self._workers = _checked(workers)
         self.concurrency = whole(concurrency, "concurrency", 1, 10_000)
-        slots = SharedSlots(self.concurrency, defer=soon)
         self._changed = asyncio.Event()
+        membership = Membership(SharedSlots(self.concurrency, defer=soon), self._changed.set)
         for worker in self._workers:
-            worker._share(slots, self._changed.set)
+            worker._join(membership)
 
     def __iter__(self) -> Iterator[Worker]:
         return iter(self._workers)

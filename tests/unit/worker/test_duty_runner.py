@@ -152,10 +152,10 @@ async def test_a_prompt_duty_that_fails_pauses_whatever_is_due_and_goes_on_when_
 async def test_a_duty_that_is_not_prompt_is_not_woken_by_the_return_of_the_server() -> None:
     """Right after an outage every worker seems to be dead, so this duty must wait."""
     duty, worker = Counting(ConnectionLost("gone")), Worker()
-    wakes = len(worker.reachability.outage._wakes)
+    wakes = len(worker.reachability._outage._wakes)
     runner = DutyRunner(duty, 0.01, worker.reachability)
     runner.start()
-    assert len(worker.reachability.outage._wakes) == wakes
+    assert len(worker.reachability._outage._wakes) == wakes
     await eventually(lambda: duty.runs == 2, "the duty runs again after its interval")
     assert worker.failures == 1
     await runner.close()

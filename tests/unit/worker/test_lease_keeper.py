@@ -22,8 +22,19 @@ class Parts:
             accepted=lambda reports, now: self.accepted.extend(report.name for report in reports),
             refused=lambda report: self.refused.append(report.name),
         )
-        nothing: Any = SimpleNamespace(blocked_for=1.0, answered=None, failed=None)
-        self.keeper = LeaseKeeper(nothing, nothing, executor, fetcher, dispatcher, nothing, nothing, nothing)
+        nothing: Any = SimpleNamespace(blocked_for=1.0)
+        self.keeper = LeaseKeeper(
+            options=nothing,
+            live=nothing,
+            executor=executor,
+            fetcher=fetcher,
+            dispatcher=dispatcher,
+            grants=nothing,
+            unseen=nothing,
+            policy=nothing,
+            loop_watch=nothing,
+            on_tick=nothing,
+        )
 
     def _take(self) -> list[Any]:
         taken, self.unsent = self.unsent, []
