@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.snapshot import Snapshot
+from groupmq.core.tasks import awaited
 
 if TYPE_CHECKING:
     from groupmq.client.job import Job
@@ -73,17 +74,20 @@ class JobInHandler(Snapshot):
         return self._report({"line": text})
 
     def _report(self, what: dict[str, Any]) -> Awaitable[None]:
-        send, job = self._send_to_parent, cast("Job", self)
+        send, loop = self._send_to_parent, self._loop
         if send is not None:
             for kind, value in what.items():
                 send(kind, value)
             return _Reported()
-        loop = self._loop
         if loop is None or _running() is not None:
-            return self._queue._report_run(job, **what)
-        future = asyncio.run_coroutine_threadsafe(_awaited(self._queue._report_run(job, **what)), loop)
-        future.result(_PATIENCE)
+            return self._queue._report_run(cast("Job", self), **what)
+        self._report_through(loop, what)
         return _Reported()
+
+    def _report_through(self, loop: asyncio.AbstractEventLoop, what: dict[str, Any]) -> None:
+        """Report from a thread: have this loop send it, and wait until it is stored."""
+        report = awaited(self._queue._report_run(cast("Job", self), **what))
+        asyncio.run_coroutine_threadsafe(report, loop).result(_PATIENCE)
 
     @property
     def cancelled(self) -> bool:
@@ -124,7 +128,3 @@ def _running() -> asyncio.AbstractEventLoop | None:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
-
-
-async def _awaited(what: Awaitable[None]) -> None:
-    await what

@@ -36,6 +36,11 @@ async def await_honouring_cancel(call: Awaitable[T]) -> T:
             raise asyncio.CancelledError
 
 
+async def awaited(what: Awaitable[T]) -> T:
+    """A coroutine that awaits this: `asyncio.run` and its relatives take no other awaitable."""
+    return await what
+
+
 class Waiting(Generic[T]):
     """A coroutine that waits after its first step in a context. Awaiting this runs the other steps in that context."""
 

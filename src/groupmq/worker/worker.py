@@ -362,3 +362,8 @@ class Worker(WorkerView):
         example from the parent that has waited for it. If the process were alive, its jobs would run twice at once.
         """
         return await take_back(bequest)
+
+
+async def start_in_background(worker: Worker, wanted: Callable[[], bool]) -> None:
+    """Start a worker of `queue.process`, however long the server is away, unless it is no longer `wanted`."""
+    await worker._start_when_reachable(wanted)

@@ -59,10 +59,12 @@ class OwnWorkers:
         task.add_done_callback(self._tasks.discard)
 
     async def _start(self, worker: Worker) -> None:
+        from groupmq.worker.worker import start_in_background
+
         if worker in self._awaited:
             return
         try:
-            await worker._start_when_reachable(lambda: worker not in self._awaited)
+            await start_in_background(worker, lambda: worker not in self._awaited)
         except Exception as error:
             self._logger.error(
                 "worker %s of queue %s could not be started and takes no jobs: %s", worker.name, self._queue, error

@@ -7,12 +7,12 @@ import inspect
 import pickle
 import signal
 import traceback
-from collections.abc import Awaitable
 from multiprocessing.connection import Connection as Pipe
 from typing import Any
 
 from groupmq.client.job import Job
 from groupmq.core.errors import FailJob, GroupMQError, RateLimited, RetryJob, Snooze, class_path, message_of
+from groupmq.core.tasks import awaited
 
 READY = "ready"
 """What a child sends first: the handler is loaded, and can be called."""
@@ -20,10 +20,6 @@ READY = "ready"
 
 class HandlerError(GroupMQError):
     """A handler raised in another process. The text names the error; a note holds the traceback."""
-
-
-async def _outcome(what: Awaitable[Any]) -> Any:
-    return await what
 
 
 def serve(pipe: Pipe, pickled: bytes) -> None:
@@ -41,7 +37,7 @@ def serve(pipe: Pipe, pickled: bytes) -> None:
         try:
             value = handler(job)
             if inspect.isawaitable(value):
-                value = asyncio.run(_outcome(value))
+                value = asyncio.run(awaited(value))
             answer: tuple[str, Any] = ("returned", value)
         except BaseException as error:
             answer = _raised(error)

@@ -7,7 +7,7 @@ import contextlib
 import multiprocessing
 import pickle
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.context import SpawnContext
@@ -164,14 +164,8 @@ def _forwarder(loop: asyncio.AbstractEventLoop, job: Job) -> Forward:
     """Pass progress and log lines of a child on to the parent's job. Called in the thread that reads the pipe."""
 
     def forward(kind: str, value: Any) -> None:
-        what = job._queue._report_run(job, **{kind: value})
-        future = asyncio.run_coroutine_threadsafe(_awaited(what), loop)
         with contextlib.suppress(Exception):
             # If the lease is lost, the heartbeat learns of it, and the child is killed.
-            future.result(30.0)
+            job._report_through(loop, {kind: value})
 
     return forward
-
-
-async def _awaited(what: Awaitable[None]) -> None:
-    await what
