@@ -31,7 +31,6 @@ class BatchRun(Run):
         self.slot_at = time.monotonic()
         self.leases_end = leases_end
         self.timeout = min((job.timeout for job in jobs if job.timeout is not None), default=None)
-        """The smallest timeout of its jobs."""
         self.lost: set[int] = set()
         self.cancelled: set[int] = set()
         """Fences of jobs that an operator cancelled."""
@@ -55,8 +54,6 @@ class BatchExecutor(HeldRuns[BatchRun]):
         self._invoke = invoke
         self._by_fence: dict[int, BatchRun] = {}
         """Each run by the fences of all its jobs."""
-        self._recalled: set[int] = set()
-        """Fences of jobs to give back. Some are not here yet: the reply that brings them may be on its way."""
 
     def start(self, jobs: Sequence[Job], reporter: Reporter, leases_end: float, *, together: bool = False) -> None:
         """Call the handler with these jobs. Their outcomes go to `reporter`."""
@@ -67,29 +64,10 @@ class BatchExecutor(HeldRuns[BatchRun]):
         self._unbegun.add(run)
         run.task = loop.create_task(self._work(run), context=self._context.copy())
 
-    def _begin(self, run: BatchRun) -> bool:
-        """Decide to call the handler now. False: the whole batch goes back, or has gone back, and must not start."""
-        if not self._unbegun.claim(run):
-            return False
-        now = time.monotonic()
-        # Claim first, then compare, as in `Executor._begin`.
-        if now >= run.leases_end or any(job.fence in self._recalled for job in run.jobs):
-            for job in run.jobs:
-                run.report(self._policy.released(job))
-            return False
-        run.begun_at = now
-        if run.timeout is not None:
-            run.limit(now, run.timeout, self.stop)
-        if not self._long_runs.are_watched:
-            self._long_runs.watch()
-        for job in run.jobs:
-            self._listener.begun(job)
-        return True
-
     async def _work(self, run: BatchRun) -> None:
         """Everything a handler can raise is caught: a SystemExit that escaped would end the whole worker."""
         task = asyncio.current_task()
-        if not self._begin(run):
+        if not self._begin(run, time.monotonic()):
             self._drop(run)
             return
         try:
@@ -172,11 +150,6 @@ class BatchExecutor(HeldRuns[BatchRun]):
         if run is not None:
             (run.lost if reason == "lease-lost" else run.cancelled).add(fence)
         super()._stop_job(fence, reason)
-
-    def withdraw(self, fences: Sequence[int]) -> Withdrawn:
-        """Take back the batches of these jobs unless they have begun."""
-        self._recalled = set(fences)
-        return super().withdraw(fences)
 
     # Nothing is prefetched
 

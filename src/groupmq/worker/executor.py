@@ -132,23 +132,6 @@ class Executor(HeldRuns[JobRun]):
         self._unbegun.add(run)
         return run
 
-    def _begin(self, run: JobRun, now: float) -> bool:
-        """Decide to call the handler, at the time `now`. False: the job goes back, or has gone back."""
-        job, row = run.job, run.row
-        if not self._unbegun.claim(run):
-            return False
-        # Claim first, then compare. `withdraw` does it the other way round, so one of the two gives the job back.
-        if run.fence in self._rows.recalled or now >= row.leases_end:
-            self._release(job, row.reporter)
-            return False
-        run.begun_at = now
-        if job.timeout is not None:
-            run.limit(now, job.timeout, self.stop)
-        if not self._long_runs.are_watched:
-            self._long_runs.watch()
-        self._listener.begun(job)
-        return True
-
     async def _work(self, run: JobRun, context: Context | None = None) -> None:
         """Run a row, and then other runs that have not begun. `context`: of the first job; None = that of the task.
 
@@ -279,11 +262,6 @@ class Executor(HeldRuns[JobRun]):
         self._on_end()
 
     # Jobs that go back
-
-    def _release(self, job: Job, reporter: Reporter) -> None:
-        """Give a job back that has not begun."""
-        reporter.report(self._policy.released(job))
-        self._on_end()
 
     def _row_ended(self, row: RunRow) -> None:
         self.give_back(row)

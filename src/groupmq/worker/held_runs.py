@@ -18,6 +18,7 @@ from groupmq.client.job import Job
 from groupmq.worker.execution import Withdrawn
 from groupmq.worker.long_runs import LongRuns
 from groupmq.worker.outcome import OutcomePolicy, RunReport
+from groupmq.worker.requester import Reporter
 from groupmq.worker.runs import AnyRun, RunListener
 from groupmq.worker.stopping import StopReason, StopRequests
 from groupmq.worker.unbegun import Unbegun
@@ -36,6 +37,8 @@ class HeldRuns(ABC, Generic[AnyRun]):
         self._context = copy_context()
         """Each handler runs in a copy of this."""
         self._unbegun: Unbegun[AnyRun] = Unbegun()
+        self._recalled: set[int] = set()
+        """Fences of jobs to give back. Some are not here yet: the reply that brings them may be on its way."""
         self._long_runs = LongRuns(self.runs, policy)
         self._stops = StopRequests()
         self._left_behind: set[AnyRun] = set()
@@ -59,6 +62,31 @@ class HeldRuns(ABC, Generic[AnyRun]):
 
     def _is_live(self, run: AnyRun) -> bool:
         return self.runs.get(run.fence) is run
+
+    def _begin(self, run: AnyRun, now: float) -> bool:
+        """Decide to call the handler, at the time `now`. False: the run goes back, or has gone back."""
+        if not self._unbegun.claim(run):
+            return False
+        # Claim first, then compare. `withdraw` does it the other way round, so one of the two gives the jobs back.
+        if now >= run.leases_end or (self._recalled and self._is_recalled(run)):
+            for job in run.jobs:
+                self._release(job, run.reporter)
+            return False
+        run.begun_at = now
+        if run.timeout is not None:
+            run.limit(now, run.timeout, self.stop)
+        if not self._long_runs.are_watched:
+            self._long_runs.watch()
+        self._listener.begun(run)
+        return True
+
+    def _is_recalled(self, run: AnyRun) -> bool:
+        return any(job.fence in self._recalled for job in run.jobs)
+
+    def _release(self, job: Job, reporter: Reporter) -> None:
+        """Give a job back that has not begun."""
+        reporter.report(self._policy.released(job))
+        self._on_end()
 
     def _handler_raised(self, report: RunReport) -> None:
         """Announce the error of a failed attempt."""
@@ -146,6 +174,7 @@ class HeldRuns(ABC, Generic[AnyRun]):
 
     def withdraw(self, fences: Sequence[int]) -> Withdrawn:
         """Take back the runs of these jobs unless they have begun, with their reporters."""
+        self._recalled = set(fences)
         found = {run: None for fence in fences if (run := self._run_of(fence)) is not None}
         return [(job, run.reporter) for run in found if self._unbegun.claim(run) for job in run.jobs]
 

@@ -24,6 +24,10 @@ class Run:
     reporter: Reporter
     fence: int
     """Of its first job."""
+    timeout: float | None
+    """Seconds that its handler may take; the smallest timeout of its jobs."""
+    leases_end: float
+    """When the leases of its jobs end, as long as it has not begun: later than that it may not begin."""
     slot_at: float
     """When it got its slot."""
     begun_at: float | None = None
@@ -123,7 +127,9 @@ class JobRun(Run):
         self.job = job
         self.row = row
         self.reporter = row.reporter
+        self.leases_end = row.leases_end
         self.fence = job.fence
+        self.timeout = job.timeout
         self.slot_at = now
 
     @property
@@ -134,7 +140,7 @@ class JobRun(Run):
 class RunListener(Protocol):
     """The listener of the executor: telemetry."""
 
-    def begun(self, job: Job) -> None: ...
+    def begun(self, run: Run) -> None: ...
     def handler_raised(self, error: BaseException, job: Job) -> None: ...
     def lease_lost(self, job: Job) -> None:
         """The lease of a run belongs to another worker or is gone: there is no outcome to report."""

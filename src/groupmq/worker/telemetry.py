@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from groupmq.client.job import Job
 from groupmq.core.deprecation import renamed
@@ -73,6 +73,13 @@ class WorkerMetrics:
         return self.rate_limited
 
 
+class HasJobs(Protocol):
+    """A run."""
+
+    @property
+    def jobs(self) -> Sequence[Job]: ...
+
+
 class Telemetry:
     """Each method records one kind of event. It is called once per event, from the event loop, and never raises."""
 
@@ -105,9 +112,10 @@ class Telemetry:
         """A DEBUG line for each job of a row."""
         self._log.taken(row)
 
-    def begun(self, job: Job) -> None:
+    def begun(self, run: HasJobs) -> None:
         if self._active_listeners:
-            self.events.emit("active", job)
+            for job in run.jobs:
+                self.events.emit("active", job)
 
     def progress(self, job: Job, value: Any) -> None:
         self.events.emit("progress", job, value)

@@ -17,6 +17,7 @@ from groupmq.core.queue_options import QueueOptions
 from groupmq.core.record import Record
 from groupmq.worker.batches import BatchExecutor
 from groupmq.worker.outcome import OutcomePolicy, RunReport
+from groupmq.worker.runs import Run
 from groupmq.worker.stopping import GRACE
 
 POLICY = OutcomePolicy(QueueOptions(name="q"), Backoff.fixed(1))
@@ -40,7 +41,7 @@ class Harness:
             raise self.error
         await self.go_on.wait()
 
-    def begun(self, job: Job) -> None:
+    def begun(self, run: Run) -> None:
         pass
 
     def handler_raised(self, error: BaseException, job: Job) -> None:

@@ -17,6 +17,7 @@ from groupmq.core.record import Record
 from groupmq.worker.executor import Executor
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.prefetch import Prefetch
+from groupmq.worker.runs import Run
 from groupmq.worker.stopping import GRACE
 
 POLICY = OutcomePolicy(QueueOptions(name="q"), Backoff.fixed(1))
@@ -36,7 +37,7 @@ class Harness:
         await self.go_on.wait()
         return "done"
 
-    def begun(self, job: Job) -> None:
+    def begun(self, run: Run) -> None:
         pass
 
     def handler_raised(self, error: BaseException, job: Job) -> None:

@@ -19,6 +19,7 @@ from groupmq.worker import executor
 from groupmq.worker.executor import PATIENCE, Executor
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.prefetch import Prefetch
+from groupmq.worker.runs import Run
 
 POLICY = OutcomePolicy(QueueOptions(name="q"), Backoff.fixed(1))
 seen: ContextVar[str] = ContextVar("seen", default="nothing")
@@ -81,8 +82,9 @@ class Harness:
         finally:
             self.running -= 1
 
-    def begun(self, job: Job) -> None:
-        self.say(f"{job.id} starts")
+    def begun(self, run: Run) -> None:
+        for job in run.jobs:
+            self.say(f"{job.id} starts")
 
     def handler_raised(self, error: BaseException, job: Job) -> None:
         self.raised.append(error)
