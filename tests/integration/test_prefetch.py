@@ -147,7 +147,7 @@ class Crowd:
         assert self.worker is not None
         requesters = parts_of(self.worker).fetcher.requesters
         return sum(
-            report.event == "released" for requester in requesters for report in (*requester.reports, *requester.sent)
+            report.kind == "released" for requester in requesters for report in (*requester.reports, *requester.sent)
         )
 
     def close(self) -> None:

@@ -115,13 +115,13 @@ def _holds_group(policy: OutcomePolicy, report: RunReport) -> bool:
     """Whether the jobs behind this one must not end before it."""
     if report.job.group_id is None:
         return False
-    if report.event == "failed":
+    if report.kind == "failed":
         return policy.blocks(report.job)
-    if report.event == "snoozed":
+    if report.kind == "snoozed":
         return not report.yields
     if isinstance(report.outcome, RetryOutcome):
         return not report.outcome.yields
-    return report.event == "rate_limited"
+    return report.kind == "rate_limited"
 
 
 def _misshapen(value: Any, size: int) -> TypeError:

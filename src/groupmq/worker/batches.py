@@ -14,10 +14,10 @@ from typing import Any
 from groupmq.client.job import Job
 from groupmq.worker import batch_outcome
 from groupmq.worker.execution import Withdrawn
-from groupmq.worker.held_runs import HeldRuns
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.requester import Reporter
 from groupmq.worker.runs import Run, RunListener
+from groupmq.worker.slot_runs import RunsInSlots
 from groupmq.worker.stopping import StopReason, end_when_left
 
 
@@ -40,7 +40,7 @@ class BatchRun(Run):
         return self._jobs
 
 
-class BatchExecutor(HeldRuns[BatchRun]):
+class BatchExecutor(RunsInSlots[BatchRun]):
     """Runs batches, as `executor.Executor` runs single jobs."""
 
     def __init__(
@@ -98,8 +98,8 @@ class BatchExecutor(HeldRuns[BatchRun]):
     def _end(self, run: BatchRun, value: Any = None, error: BaseException | None = None) -> None:
         """Report how the jobs of a batch ended."""
         if not self._is_live(run):
-            if run in self._left_behind:
-                self._left_behind.discard(run)
+            if run in self._abandoned:
+                self._abandoned.discard(run)
                 self._handler_ended(run)
             return
         self._forget(run)
@@ -113,7 +113,7 @@ class BatchExecutor(HeldRuns[BatchRun]):
             run.report(report)
             freed = False
         if run.abandoned:
-            self._left_behind.add(run)
+            self._abandoned.add(run)
         else:
             self._handler_ended(run, cancelled=False)
         run.reporter.row_ended()
@@ -170,7 +170,7 @@ class BatchExecutor(HeldRuns[BatchRun]):
     def give_back_all(self) -> None:
         pass
 
-    def _give_back_behind(self, run: BatchRun) -> None:
+    def _give_back_followers(self, run: BatchRun) -> None:
         pass
 
     def withdraw_reserved(self, fence: int) -> Withdrawn:

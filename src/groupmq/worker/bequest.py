@@ -58,14 +58,14 @@ async def take_back(bequest: str) -> list[str]:
 
 async def _take_back(access: QueueAccess, worker: str, policy: Policy) -> list[Stalled]:
     call = access.connection.call
-    held, cursor = [], ""
+    leases, cursor = [], ""
     while cursor != "0":
         page = await call(commands.list_runs(cursor or "0"))
-        held += [(run.id, run.fence) for run in page.found if run.worker == worker]
+        leases += [(run.id, run.fence) for run in page.found if run.worker == worker]
         cursor = page.cursor
     stalled: list[Stalled] = []
-    for at in range(0, max(1, len(held)), _PER_CALL):
-        some = await call(commands.take_back(worker, held[at : at + _PER_CALL], policy))
+    for at in range(0, max(1, len(leases)), _PER_CALL):
+        some = await call(commands.take_back(worker, leases[at : at + _PER_CALL], policy))
         stalled += some
     await call(commands.leave([worker], commands.requester_names(worker)))
     return stalled

@@ -11,7 +11,7 @@ from groupmq.client.job import Job
 from groupmq.client.queue.access import QueueAccess
 from groupmq.core.errors import GroupMQError
 from groupmq.protocol import commands
-from groupmq.worker.closing import Closing
+from groupmq.worker.deadline import Deadline
 from groupmq.worker.health import CurrentJob, Health
 from groupmq.worker.leaving import leave
 from groupmq.worker.loop_watch import LoopWatch
@@ -48,7 +48,7 @@ class Consumer:
         self._beats = beats
         self._changed = asyncio.Event()
         self._state: Literal["new", "running", "closing", "closed"] = "new"
-        self._deadline = Closing(self._changed)
+        self._deadline = Deadline(self._changed)
         self._parts = make_parts(setup, cooperation, access, reachability, loop_watch, self._has_changed)
         if not beats:
             self._parts.dispatcher.on_first_jobs(self._parts.heartbeat.start)

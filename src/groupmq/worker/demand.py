@@ -350,11 +350,11 @@ class Demand:
             return room, 1, 0
         if self._batch is not None:
             return min(room, max(1, BATCHED // self._batch)), self._batch, 0
-        ahead = self._ahead(slots)
-        take, row = self._prefetch.plan(room, mine.in_hand, ahead, reports=mine.urgent)
-        return take, row, self._prefetch.fill(take, self._concurrency, ahead)
+        prefetched = self._prefetched(slots)
+        take, row = self._prefetch.plan(room, mine.in_hand, prefetched, reports=mine.urgent)
+        return take, row, self._prefetch.fill(take, self._concurrency, prefetched)
 
-    def _ahead(self, slots: FreeSlots) -> int:
+    def _prefetched(self, slots: FreeSlots) -> int:
         """Jobs that have not started, or that calls under way may bring."""
         return slots.unstarted() + sum(
             max(requester.asked * requester.row, requester.fill) - requester.asked for requester in self.requesters
@@ -362,7 +362,7 @@ class Demand:
 
     def _puts_off(self, requester: RequesterDemand, slots: FreeSlots, now: float) -> bool:
         """Whether a call that only reports waits, at most for LATER, for the other rows of its requester to end."""
-        if self.phase != "taking" or not self._prefetch.end_together(requester.in_hand, self._ahead(slots)):
+        if self.phase != "taking" or not self._prefetch.end_together(requester.in_hand, self._prefetched(slots)):
             return False
         if requester.put_off is None:
             requester.put_off = now

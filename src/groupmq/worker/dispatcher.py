@@ -141,7 +141,7 @@ class Dispatcher:
 
     def give_back(self, taken: list[Taken], now: int, requester: Requester) -> None:
         for job in self._read(self._make_jobs(), taken, now):
-            requester.report(self._policy.handed_back(job))
+            requester.report(self._policy.released(job, may_be_gone=True))
 
     def use_reserve(self, asked: int, wanted: int) -> None:
         """Start reserved jobs in free slots, except those `asked` for. First give back jobs up to fence `wanted`."""
@@ -169,8 +169,8 @@ class Dispatcher:
         telemetry = self._telemetry
         completed: list[Job] = []
         for report in reports:
-            job, _, event, _, result, _ = report
-            if event != "completed":
+            job, _, kind, _, result, _, _ = report
+            if kind != "completed":
                 telemetry.completed(completed)  # so that events come in the order of the reports
                 completed = []
                 self._accepted_other(report, now)
@@ -179,7 +179,7 @@ class Dispatcher:
             completed.append(job)
         telemetry.completed(completed)
         if telemetry.debugging():
-            telemetry.log_completed(report.job for report in reports if report.event == "completed")
+            telemetry.log_completed(report.job for report in reports if report.kind == "completed")
 
     def _accepted_other(self, report: RunReport, now: int) -> None:
         job, outcome, telemetry = report.job, report.outcome, self._telemetry
@@ -203,9 +203,9 @@ class Dispatcher:
 
     def refused(self, report: RunReport) -> None:
         """The lease of this run belongs to another worker or is gone: the server has recorded nothing of the run."""
-        if report.event == "handed_back":
+        if report.may_be_gone:
             return  # the heartbeat thread has had it taken back
-        if report.event == "begun":
+        if report.kind == "begun":
             self._executor.lease_lost(report.job.fence)  # does nothing if the run has ended meanwhile
         else:
             self._telemetry.lease_lost(report.job)

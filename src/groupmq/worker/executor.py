@@ -8,7 +8,7 @@ reason rows whose handlers hardly take any time share a task, until one of their
 those that have not begun get a new task, and none of them waits for that handler. Each job has its own context, and
 what a handler does to its task does not affect the next one.
 
-Jobs that have not begun can be taken back by the heartbeat thread (held_runs.py, rows.py, reserve.py).
+Jobs that have not begun can be taken back by the heartbeat thread (slot_runs.py, rows.py, reserve.py).
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from typing import Any
 from groupmq.client.job import Job
 from groupmq.core.tasks import Waiting, as_coroutine_function, start_in_context
 from groupmq.worker.execution import Withdrawn
-from groupmq.worker.held_runs import HeldRuns
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.prefetch import Prefetch
 from groupmq.worker.requester import Reporter
@@ -34,6 +33,7 @@ from groupmq.worker.rows import Rows
 from groupmq.worker.runners import Preparing
 from groupmq.worker.runs import JobRun, RunListener, RunRow
 from groupmq.worker.shared_task import SharedTask
+from groupmq.worker.slot_runs import RunsInSlots
 from groupmq.worker.stopping import end_when_left
 
 PATIENCE, ROW_PATIENCE = 0.01, 0.05
@@ -45,7 +45,7 @@ _SLICE = 0.001
 """Seconds after which a row whose handlers never wait lets the rest of the program run."""
 
 
-class Executor(HeldRuns[JobRun]):
+class Executor(RunsInSlots[JobRun]):
     """Runs jobs, and those that follow them in their rows, and holds a reserve that waits for slots."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Executor(HeldRuns[JobRun]):
         on_end: Callable[[], None] = lambda: None,
         preparing: Preparing | None = None,
     ) -> None:
-        """`on_end`: see HeldRuns. `preparing`: called before each run begins."""
+        """`on_end`: see RunsInSlots. `preparing`: called before each run begins."""
         super().__init__(policy, listener, on_end)
         self._invoke = invoke
         self._coroutine_of = as_coroutine_function(invoke)
@@ -216,8 +216,8 @@ class Executor(HeldRuns[JobRun]):
         """Report how a run ended; returns the next run of its row or of the reserve, if one is to start."""
         job, row = run.job, run.row
         if self.runs.pop(run.fence, None) is None:
-            if run in self._left_behind:
-                self._left_behind.discard(run)
+            if run in self._abandoned:
+                self._abandoned.discard(run)
                 run.report(self._policy.ended(job))
             return None
         if run.timer is not None:
@@ -230,7 +230,7 @@ class Executor(HeldRuns[JobRun]):
         now = time.monotonic()
         self._prefetch.saw(now - (run.begun_at or run.slot_at))  # `busy_since` without the call
         # After a freeze of the process, leases may have expired: a job that waited too long here is not started.
-        completed = report is not None and report.event == "completed"
+        completed = report is not None and report.kind == "completed"
         if row.unstarted and report is not None and completed and now - row.came_at < ROW_LASTS:
             following = self._claim(row, now)
             if following is not None:
@@ -244,7 +244,7 @@ class Executor(HeldRuns[JobRun]):
         else:
             self._deliver(run, report)
         if run.abandoned:
-            self._left_behind.add(run)
+            self._abandoned.add(run)
         elif report is None:
             run.report(self._policy.ended(job))
         self._row_ended(row)
@@ -275,7 +275,7 @@ class Executor(HeldRuns[JobRun]):
                 job = row.unstarted.popleft()
                 self._release(job, row.reporter)
 
-    def _give_back_behind(self, run: JobRun) -> None:
+    def _give_back_followers(self, run: JobRun) -> None:
         self.give_back(run.row)
 
     def give_back_all(self) -> None:

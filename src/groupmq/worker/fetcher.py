@@ -22,8 +22,8 @@ from groupmq.protocol.commands import Advanced, Granted
 from groupmq.worker.demand import LATER, TOO_SOON, Demand, EndedCall, NextCall
 from groupmq.worker.fetch_listener import FetchListener
 from groupmq.worker.grants import Grants
-from groupmq.worker.listening import Listening
-from groupmq.worker.live import LiveSettings
+from groupmq.worker.live_settings import LiveSettings
+from groupmq.worker.marker_watch import MarkerWatch
 from groupmq.worker.outcome import RunReport
 from groupmq.worker.persistent_calls import PersistentCalls
 from groupmq.worker.reachability import Reachability
@@ -65,11 +65,11 @@ class Fetcher:
         waits_until_asked: int = 1,
     ) -> None:
         """`grants`, `unseen`: shared with the heartbeat thread. `on_tick` is called when a repeating job is due, with
-        the time until then in milliseconds. `waits_until_asked`: as in Listening.
+        the time until then in milliseconds. `waits_until_asked`: as in MarkerWatch.
         """
         self._listener = listener
         self._demand = demand
-        self._listening = Listening(demand, waits_until_asked)
+        self._marker_watch = MarkerWatch(demand, waits_until_asked)
         self._reachability = reachability
         self._calls = PersistentCalls(connection, reachability)
         self._make_wake = wake
@@ -88,8 +88,8 @@ class Fetcher:
         self._scheduled = False
         self._timer: asyncio.TimerHandle | None = None
         self._idle = asyncio.Event()
-        self._listens = asyncio.Event()
-        """Set while `Listening.is_on`."""
+        self._watches = asyncio.Event()
+        """Set while `MarkerWatch.is_on`."""
         self._waker: asyncio.Task[None] | None = None
         self.advances = 0
 
@@ -119,7 +119,7 @@ class Fetcher:
     def stop_taking(self) -> None:
         """Take nothing new from now on; outcomes are still reported."""
         self._demand.stop_taking()
-        self._begin_or_end_listening()
+        self._begin_or_end_watching()
         self._schedule()
 
     async def flushed(self) -> None:
@@ -278,8 +278,8 @@ class Fetcher:
         if after.sleep is not None:
             self._sleep(after.sleep)
         if after.listen:
-            self._listening.begin()
-            self._begin_or_end_listening()
+            self._marker_watch.begin()
+            self._begin_or_end_watching()
         if after.dry:
             listener.dry()
         if answer.tick_ms >= 0:
@@ -319,46 +319,46 @@ class Fetcher:
 
     # From the heartbeat thread
 
-    def held(self) -> list[tuple[str, int]]:
+    def leases(self) -> list[tuple[str, int]]:
         """Leases (id, fence) of ended runs whose outcome has not arrived: the loop is blocked, or the server away."""
         return [(report.job.id, report.job.fence) for report in self.unreported()]
 
     def unreported(self) -> list[RunReport]:
         """Outcomes that have not arrived at the server."""
         reports = [report for requester in self.requesters for report in requester.unanswered()]
-        return [report for report in reports if report.event not in ("begun", "released", "handed_back", "ended")]
+        return [report for report in reports if report.kind not in ("begun", "released", "ended")]
 
     def take_unsent(self) -> list[RunReport]:
         """Take over the outcomes that a blocked event loop has not sent."""
         return [report for requester in self.requesters for report in requester.take_unsent()]
 
-    # Listening
+    # Waiting
 
     async def _watch_marker(self, wake: WakeConnection) -> None:
         """Block on the marker while there are free slots and nothing is ready. Ends by cancellation."""
         try:
             while not self._demand.is_closed:
-                await self._listens.wait()
+                await self._watches.wait()
                 try:
-                    await self._listen_once(wake)
+                    await self._wait_once(wake)
                 except Exception as error:  # every kind of error, as in PersistentCalls
                     self._reachability.unreached(error)
-                    pause = self._listening.failed()
-                    self._begin_or_end_listening()
+                    pause = self._marker_watch.failed()
+                    self._begin_or_end_watching()
                     self._pump()
                     await self._calls.pause(pause)
         finally:
             await wake.close()
 
-    async def _listen_once(self, wake: WakeConnection) -> None:
+    async def _wait_once(self, wake: WakeConnection) -> None:
         """Wait once, for a marker or for a granted job, and carry out the decision about what came."""
         began = time.monotonic()
         popped = await wake.wait()
         if popped is not None and popped.key == self._setup.grants:
             self._receive_grant(popped.member)
             return
-        decision = self._listening.timed_out() if popped is None else self._listening.popped(self._listener)
-        self._begin_or_end_listening()
+        decision = self._marker_watch.timed_out() if popped is None else self._marker_watch.popped(self._listener)
+        self._begin_or_end_watching()
         if decision == "pass on":
             self._schedule()
             await wake.pass_on()
@@ -371,14 +371,14 @@ class Fetcher:
         try:
             self._take_grant(commands.read_grant(raw))
         except (ValueError, struct.error):
-            self._listening.damaged()
+            self._marker_watch.damaged()
             self._pump()
         else:
-            self._listening.granted(self._listener)
-        self._begin_or_end_listening()
+            self._marker_watch.granted(self._listener)
+        self._begin_or_end_watching()
 
-    def _begin_or_end_listening(self) -> None:
-        if self._listening.is_on:
-            self._listens.set()
+    def _begin_or_end_watching(self) -> None:
+        if self._marker_watch.is_on:
+            self._watches.set()
         else:
-            self._listens.clear()
+            self._watches.clear()

@@ -16,7 +16,7 @@ from groupmq.core.errors import GroupMQError
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Beat
 from groupmq.sync.connection.mail import MailConnection
-from groupmq.worker.live import LiveSettings
+from groupmq.worker.live_settings import LiveSettings
 from groupmq.worker.outage import RENEW, Pauses
 from groupmq.worker.outcome import RunReport
 from groupmq.worker.reachability import Reachability

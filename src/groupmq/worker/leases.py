@@ -19,7 +19,7 @@ from groupmq.worker.execution import JobExecutor
 from groupmq.worker.fetcher import Fetcher
 from groupmq.worker.grants import Grants
 from groupmq.worker.health import presence
-from groupmq.worker.live import LiveSettings
+from groupmq.worker.live_settings import LiveSettings
 from groupmq.worker.loop_watch import LoopWatch
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.unseen import UnseenAnswers, UnseenCall
@@ -81,11 +81,11 @@ class LeaseKeeper:
         Runs that have ended are renewed until their outcome has arrived, unless the loop has been blocked for as long
         as a lease lasts: the outcomes it was about to send may never be sent, and must not hold a group for ever.
         """
-        held = self._executor.held()
+        found = self._executor.leases()
         if self._loop_watch.blocked_for < self._live.now().lease_ms / 1000:
-            held += self._fetcher.held()
+            found += self._fetcher.leases()
         given_up = self._executor.given_up()
-        return [pair for pair in held if pair[1] not in given_up] if given_up else held
+        return [pair for pair in found if pair[1] not in given_up] if given_up else found
 
     def refuses(self) -> int | None:
         return self._grants.refuse(blocked=self._loop_watch.blocked_for > 0)
@@ -109,7 +109,7 @@ class LeaseKeeper:
             self.in_loop(self._recorded, recorded)
         # If the answer of an earlier beat was lost, a report that is refused now may have been recorded then.
         for report, status in answers[self._maybe_recorded :]:
-            if status == 0 and report.event != "released":
+            if status == 0 and report.kind != "released":
                 self.in_loop(self._dispatcher.refused, report)
         self._handed_out = 0
 

@@ -7,7 +7,7 @@ import asyncio
 from groupmq.client.queue.access import QueueAccess
 from groupmq.core.checks import Logger
 from groupmq.core.errors import GroupMQError
-from groupmq.worker.closing import Closing
+from groupmq.worker.deadline import Deadline
 from groupmq.worker.parts import WorkerParts
 
 GOODBYE = 1.0
@@ -17,7 +17,7 @@ _DELIVERY = 10.0
 whose outcome is not reported run again."""
 
 
-async def leave(name: str, access: QueueAccess, parts: WorkerParts, deadline: Closing, logger: Logger) -> None:
+async def leave(name: str, access: QueueAccess, parts: WorkerParts, deadline: Deadline, logger: Logger) -> None:
     """Wait for the runs until the deadline, give back the others and deregister.
 
     Never raises if the server does not answer: the leases of the worker expire, and its jobs run again.

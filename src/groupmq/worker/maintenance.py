@@ -12,7 +12,7 @@ from groupmq.client.queue.caller import Caller
 from groupmq.core.views import DutyReport
 from groupmq.core.worker_options import WorkerOptions
 from groupmq.worker.duty_runner import DutyRunner
-from groupmq.worker.live import LiveSettings
+from groupmq.worker.live_settings import LiveSettings
 from groupmq.worker.reachability import Reachability
 from groupmq.worker.telemetry import Telemetry
 

@@ -28,28 +28,28 @@ from groupmq.core.queue_options import QueueOptions
 from groupmq.core.tuples import of_class
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Outcome
-from groupmq.worker.live import LiveSettings
+from groupmq.worker.live_settings import LiveSettings
 from groupmq.worker.runners import HandlerError
 from groupmq.worker.stopping import StopReason
 
-ReportEvent = Literal[
-    "completed", "retrying", "failed", "released", "handed_back", "rate_limited", "snoozed", "begun", "ended"
-]
+OutcomeKind = Literal["completed", "retrying", "failed", "released", "rate_limited", "snoozed", "begun", "ended"]
 _USUAL_MS = 1000
 """Used if `retry_after`, or the delay of a Snooze, is not a duration: the mistake must cost neither the job an attempt
 nor the service a call."""
 
 
 class RunReport(NamedTuple):
-    """The outcome of one run, to be sent, and the event to emit once the server has accepted it."""
+    """The outcome of one run, to be sent, and what the worker needs to know of it once the server has answered."""
 
     job: Job
     outcome: Outcome
-    event: ReportEvent
+    kind: OutcomeKind
     error: BaseException | None = None
     result: bytes | None = None
     yields: bool = False
     """The job waits outside its group."""
+    may_be_gone: bool = False
+    """The server may have taken the lease back already: then nothing is lost if this is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class OutcomePolicy:
         """The handler returned. A value that cannot be stored fails the job: running it again would not change that."""
         if value is None:
             outcome = commands.COMPLETE, job.id, job.fence, None  # `commands.completed` without the call: most jobs
-            return of_class(RunReport, (job, outcome, "completed", None, None, False))
+            return of_class(RunReport, (job, outcome, "completed", None, None, False, False))
         try:
             raw = codec.encode(self.queue.serializer, value, self.queue.max_payload, "return value")
         except ConfigurationError as error:
@@ -153,16 +153,13 @@ class OutcomePolicy:
         outcome = commands.abandoned if abandoned else commands.failed
         return RunReport(job, outcome(job.id, job.fence, JobCancelled.REASON, ""), "failed", JobCancelled(job.id))
 
-    def released(self, job: Job, *, begun: bool = False) -> RunReport:
+    def released(self, job: Job, *, begun: bool = False, may_be_gone: bool = False) -> RunReport:
         """The run did not finish: the job goes back to its group with its sort key, and no attempt is used.
 
-        `begun`: its handler was called, which the history of the job then shows.
+        `begun`: its handler was called, which the history of the job then shows. `may_be_gone`: as in RunReport.
         """
-        return RunReport(job, commands.released(job.id, job.fence, begun=begun), "released")
-
-    def handed_back(self, job: Job) -> RunReport:
-        """The same for a job that the server may have taken back already: then nothing is lost if this is refused."""
-        return RunReport(job, commands.released(job.id, job.fence, begun=False), "handed_back")
+        outcome = commands.released(job.id, job.fence, begun=begun)
+        return RunReport(job, outcome, "released", may_be_gone=may_be_gone)
 
     def begun(self, job: Job) -> RunReport:
         """The report that the handler of the job was called. It does not end the run."""

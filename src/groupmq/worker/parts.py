@@ -28,7 +28,7 @@ from groupmq.worker.fetcher import Fetcher, FetchSetup
 from groupmq.worker.grants import Grants
 from groupmq.worker.heartbeat import Heartbeat, HeartbeatSetup
 from groupmq.worker.leases import LeaseKeeper
-from groupmq.worker.live import LiveSettings
+from groupmq.worker.live_settings import LiveSettings
 from groupmq.worker.loop_watch import LoopWatch
 from groupmq.worker.maintenance import Maintenance
 from groupmq.worker.outcome import OutcomePolicy

@@ -24,9 +24,9 @@ def portion_of(reports: Sequence[RunReport], *, kept: bool = False) -> int:
     cost, at, heavy = 0, 0, _HEAVY
     same, other = (4, 7) if kept else (1, 5)
     before: object = reports
-    for job, _, event, _, result, _ in reports:
+    for job, _, kind, _, result, _, _ in reports:
         group = job.group_id
-        if event == "completed":
+        if kind == "completed":
             cost += same if group == before else other
             if result:
                 cost += len(result) >> _BYTES_SHIFT

@@ -51,40 +51,40 @@ class Prefetch:
         """A call brought so many jobs, in so many rows."""
         self._length += (jobs / rows - self._length) * _LENGTH_SMOOTHING
 
-    def plan(self, room: int, in_hand: int, ahead: int, *, reports: bool) -> tuple[int, int]:
+    def plan(self, room: int, in_hand: int, prefetched: int, *, reports: bool) -> tuple[int, int]:
         """How many rows to ask for, at most `room`, and how many jobs each may hold.
 
-        `in_hand`: rows that the same requester has taken and that have not ended. `ahead`: jobs of all requesters that
-        have not started, or are to come. `reports`: the call is made in any case.
+        `in_hand`: rows that the same requester has taken and that have not ended. `prefetched`: jobs of all requesters
+        that have not started, or are to come. `reports`: the call is made in any case.
         """
         if room < 1 or self.typical > SHORT or not self._most:
             return room, 1
         take = max(1, int(_PER_CALL / self._length))
-        if in_hand and ahead >= _ENOUGH:
+        if in_hand and prefetched >= _ENOUGH:
             # One call brings enough. More jobs would only wait here, and the next call would have less to report.
-            take = take - in_hand if reports and not self.end_together(in_hand, ahead) else 0
+            take = take - in_hand if reports and not self.end_together(in_hand, prefetched) else 0
         take = min(take, room)
         if take < 1:
             return 0, 1
         row = min(_LONGEST_ROW, int(_ROW_LASTS / max(self.typical, 1e-6)), max(_GOOD_ROW, _PER_CALL // room))
-        free = min(self._most - ahead, _MOST_PER_CALL - take)
+        free = min(self._most - prefetched, _MOST_PER_CALL - take)
         return take, max(1, min(row, 1 + free // take))
 
-    def end_together(self, in_hand: int, ahead: int) -> bool:
+    def end_together(self, in_hand: int, prefetched: int) -> bool:
         """Whether the rows that a requester has brought end at almost the same time, and enough other jobs are here.
 
         Their handlers are instant, so the event loop runs all rows at once, unless it has other work in between. If the
         requester replaced only the rows that have ended by then, all its further calls would be as small as that.
         """
-        return self.shares_tasks and in_hand > 0 and ahead >= _ENOUGH
+        return self.shares_tasks and in_hand > 0 and prefetched >= _ENOUGH
 
-    def fill(self, take: int, slots: int, ahead: int) -> int:
+    def fill(self, take: int, slots: int, prefetched: int) -> int:
         """How many jobs a call that asks for `take` rows is to bring in all, the reserve among them; 0 = no reserve.
 
-        The reserve is small enough for the slots to run all jobs that are `ahead` within some milliseconds.
+        The reserve is small enough for the slots to run all jobs that are prefetched within some milliseconds.
         """
         if take < 1 or self.typical > SHORT or not self._most:
             return 0
         work = slots * int(_ROW_LASTS / max(self.typical, _OVERHEAD))
-        fill = min(_RESERVE, take + min(work, self._most) - ahead)
+        fill = min(_RESERVE, take + min(work, self._most) - prefetched)
         return fill if fill > take * self._length else 0

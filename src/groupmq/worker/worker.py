@@ -21,8 +21,8 @@ from groupmq.core.worker_options import WORKER_DEFAULTS, WorkerArguments, Worker
 from groupmq.protocol import commands
 from groupmq.worker.bequest import bequest_of, take_back
 from groupmq.worker.burst import is_over
-from groupmq.worker.closing import Closing
 from groupmq.worker.consumer_set import ConsumerSet
+from groupmq.worker.deadline import Deadline
 from groupmq.worker.hooks import Hooks, StartupRaised
 from groupmq.worker.leaving import GOODBYE
 from groupmq.worker.outage import START, outage_log
@@ -110,7 +110,7 @@ class Worker(WorkerView):
         """The parts that do the work; made when the worker starts."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._process: object = None
-        self._deadline = Closing(self._changed)
+        self._deadline = Deadline(self._changed)
         self._closing: asyncio.Task[None] | None = None
         self._closers: set[asyncio.Task[Any] | None] = set()
         self._start_over = asyncio.Event()

@@ -33,7 +33,7 @@ def batch(
 
 
 def events(reports: list[RunReport]) -> list[str]:
-    return [report.event for report in reports]
+    return [report.kind for report in reports]
 
 
 def retry(report: RunReport) -> RetryOutcome:
@@ -47,7 +47,7 @@ def test_none_completes_every_job() -> None:
 
 def test_a_list_holds_the_result_of_each_job() -> None:
     reports = batch_outcome.returned(HOLDS, batch(3), [1, None, "x"])
-    assert [(report.event, report.result) for report in reports] == [
+    assert [(report.kind, report.result) for report in reports] == [
         ("completed", b"1"),
         ("completed", None),
         ("completed", b'"x"'),

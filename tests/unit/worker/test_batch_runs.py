@@ -51,7 +51,7 @@ class Harness:
         self.said.append(f"{job.id} lost")
 
     def report(self, report: RunReport) -> None:
-        self.said.append(f"{report.job.id} {report.event}")
+        self.said.append(f"{report.job.id} {report.kind}")
 
     def report_later(self, report: RunReport) -> None:
         raise AssertionError("nothing follows a batch")
@@ -81,9 +81,9 @@ class Harness:
 async def test_all_jobs_of_a_batch_have_one_slot_and_are_renewed_once_it_has_begun() -> None:
     harness = Harness()
     harness.start()
-    assert (harness.executor.slots_used, harness.executor.held()) == (1, [])
+    assert (harness.executor.slots_used, harness.executor.leases()) == (1, [])
     await asyncio.sleep(0)
-    assert harness.executor.held() == [("a", 1), ("b", 2), ("c", 3)]
+    assert harness.executor.leases() == [("a", 1), ("b", 2), ("c", 3)]
     assert [job.id for job in harness.executor.running({2, 9})] == ["b"]
     assert harness.executor.withdraw([2]) == []
     harness.go_on.set()

@@ -47,8 +47,8 @@ class Harness:
         self.ends.put_nowait((job.id, None))
 
     def report(self, report: RunReport) -> None:
-        assert report.event != "begun", f"job {report.job.id!r} was not prefetched"
-        if report.event != "ended":
+        assert report.kind != "begun", f"job {report.job.id!r} was not prefetched"
+        if report.kind != "ended":
             self.ends.put_nowait((report.job.id, report))
 
     def report_later(self, report: RunReport) -> None:
@@ -73,7 +73,7 @@ class Harness:
             job_id, report = await self.ends.get()
         if report is None:
             return job_id, "nothing to say"
-        return job_id, f"{report.event} {report.error or ''}".strip()
+        return job_id, f"{report.kind} {report.error or ''}".strip()
 
 
 async def test_a_run_that_is_to_stop_ends_as_cancelled_and_its_job_knows() -> None:
@@ -152,9 +152,9 @@ async def test_only_what_has_begun_is_renewed_and_cannot_be_asked_for() -> None:
     harness = Harness()
     harness.start("a", 1)
     assert harness.executor.slots_used == 1
-    assert (harness.executor.held(), harness.executor.running({1})) == ([], [])
+    assert (harness.executor.leases(), harness.executor.running({1})) == ([], [])
     await asyncio.sleep(0)
-    assert (harness.executor.held(), [job.id for job in harness.executor.running({1})]) == ([("a", 1)], ["a"])
+    assert (harness.executor.leases(), [job.id for job in harness.executor.running({1})]) == ([("a", 1)], ["a"])
     assert harness.executor.withdraw([1]) == []
     harness.go_on.set()
     assert await harness.next_end(1) == ("a", "completed")

@@ -32,9 +32,9 @@ class Requester:
         self._harness = harness
 
     def report(self, report: RunReport) -> None:
-        if report.event != "ended":
+        if report.kind != "ended":
             self._note(report)
-        if report.event not in ("begun", "ended"):
+        if report.kind not in ("begun", "ended"):
             self._harness.urgent.append(True)
 
     def report_later(self, report: RunReport) -> None:
@@ -49,7 +49,7 @@ class Requester:
 
     def _note(self, report: RunReport) -> None:
         self._harness.requesters.add(self)
-        self._harness.say(f"{report.job.id} {report.event}")
+        self._harness.say(f"{report.job.id} {report.kind}")
 
 
 class Harness:
@@ -150,7 +150,7 @@ async def test_nobody_waits_for_long_behind_one_that_takes_long() -> None:
     harness.start("abcd", b=gate)
     await harness.hears("b begun")
     assert harness.said == ["a starts", "a completed", "b starts", "c released", "d released", "b begun"]
-    assert harness.executor.held() == [("b", 2)]
+    assert harness.executor.leases() == [("b", 2)]
     gate.set()
     await harness.hears("b completed")
     assert harness.nothing_left

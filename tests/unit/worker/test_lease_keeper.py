@@ -40,8 +40,8 @@ class Parts:
         taken, self.unsent = self.unsent, []
         return taken
 
-    def ends(self, *names: str, event: str = "completed") -> None:
-        self.unsent += [SimpleNamespace(name=name, event=event) for name in names]
+    def ends(self, *names: str, kind: str = "completed") -> None:
+        self.unsent += [SimpleNamespace(name=name, kind=kind) for name in names]
 
 
 async def let_it_run() -> None:
@@ -79,7 +79,7 @@ async def test_one_whose_first_answer_was_lost_may_have_been_recorded_and_nothin
 
 async def test_a_prefetched_job_that_is_gone_already_is_no_lost_run() -> None:
     kept = parts()
-    kept.ends("ahead", event="released")
+    kept.ends("prefetched", kind="released")
     kept.keeper.delivered(kept.keeper.outcomes(), [0])
     await let_it_run()
     assert kept.refused == []

@@ -40,7 +40,7 @@ class Harness:
         return run
 
     def report(self, report: RunReport) -> None:
-        assert report.event == "begun"
+        assert report.kind == "begun"
         self.reported.append(self.runs[report.job.fence])
         self.heard.set()
 

@@ -33,7 +33,7 @@ def running(attempts_made: int = 0, max_attempts: int = 3, **options: Any) -> Jo
 
 def retried(report: RunReport) -> tuple[int, bool, str]:
     """The delay of a retry, whether the group goes on, and the reason."""
-    assert report.event == "retrying"
+    assert report.kind == "retrying"
     outcome = report.outcome
     assert isinstance(outcome, RetryOutcome)
     assert (outcome.kind, outcome.id, outcome.fence) == (commands.RETRY, "id", 77)
@@ -41,7 +41,7 @@ def retried(report: RunReport) -> tuple[int, bool, str]:
 
 
 def failed(report: RunReport) -> FailureOutcome:
-    assert report.event == "failed"
+    assert report.kind == "failed"
     outcome = report.outcome
     assert isinstance(outcome, FailureOutcome)
     assert (outcome.kind, outcome.id, outcome.fence) == (commands.FAIL, "id", 77)
@@ -51,7 +51,7 @@ def failed(report: RunReport) -> FailureOutcome:
 def test_a_value_returned_is_the_result() -> None:
     report = POLICY.returned(running(), {"ok": True})
     assert report.outcome == (commands.COMPLETE, "id", 77, b'{"ok":true}')
-    assert (report.event, report.error, report.result) == ("completed", None, b'{"ok":true}')
+    assert (report.kind, report.error, report.result) == ("completed", None, b'{"ok":true}')
 
 
 def test_nothing_returned_stores_nothing() -> None:
@@ -84,7 +84,7 @@ def test_an_error_is_retried_while_attempts_remain() -> None:
     [(0, 1, "failed"), (1, 3, "retrying"), (2, 3, "failed"), (5, 3, "failed")],
 )
 def test_max_attempts_is_the_total_number_of_runs(attempts_made: int, max_attempts: int, event: str) -> None:
-    assert POLICY.raised(running(attempts_made, max_attempts), ValueError()).event == event
+    assert POLICY.raised(running(attempts_made, max_attempts), ValueError()).kind == event
 
 
 def test_the_last_error_is_the_reason_of_the_failure_with_its_stack() -> None:
@@ -116,7 +116,7 @@ def test_a_bad_delay_of_retry_job_does_not_cost_the_retry(delay: Any) -> None:
 
 
 def test_retry_job_uses_attempts_too() -> None:
-    assert POLICY.raised(running(2), RetryJob()).event == "failed"
+    assert POLICY.raised(running(2), RetryJob()).kind == "failed"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_rate_limited_rests_the_group_for_as_long_as_it_says(after: Any, ms: int
     error = RateLimited("429", retry_after=after)
     report = POLICY.raised(running(), error)
     assert report.outcome == (commands.RATE_LIMITED, "id", 77, ms, "429", "groupmq.errors.RateLimited")
-    assert (report.event, report.error, report.yields) == ("rate_limited", error, False)
+    assert (report.kind, report.error, report.yields) == ("rate_limited", error, False)
 
 
 def test_rate_limited_rests_for_a_second_by_default() -> None:
@@ -162,7 +162,7 @@ def test_a_bad_retry_after_costs_neither_the_job_nor_the_service_it_calls(after:
 
 @pytest.mark.parametrize(("attempts_made", "max_attempts"), [(0, 1), (2, 3), (50, 3)])
 def test_rate_limited_is_no_failure_even_in_the_last_attempt(attempts_made: int, max_attempts: int) -> None:
-    assert POLICY.raised(running(attempts_made, max_attempts), RateLimited()).event == "rate_limited"
+    assert POLICY.raised(running(attempts_made, max_attempts), RateLimited()).kind == "rate_limited"
 
 
 def test_a_rate_limited_job_without_a_group_waits_outside() -> None:
@@ -176,7 +176,7 @@ def test_snooze_brings_the_job_back_later(after: Any, ms: int) -> None:
     error = Snooze(after, "not yet")
     report = POLICY.raised(running(2, 3), error)
     assert report.outcome == (commands.SNOOZE, "id", 77, ms, False, "not yet", "groupmq.errors.Snooze")
-    assert (report.event, report.error, report.yields) == ("snoozed", error, False)
+    assert (report.kind, report.error, report.yields) == ("snoozed", error, False)
 
 
 @pytest.mark.parametrize("after", [-1, "1", None, math.nan, math.inf, True, Opaque(), 10**400])
@@ -227,7 +227,7 @@ def test_an_error_that_cannot_be_printed_is_reported_by_its_name(error: BaseExce
     reason, stack, _ = described(error)
     assert reason
     assert isinstance(stack, str)
-    assert POLICY.raised(running(), error).event in ("retrying", "failed")
+    assert POLICY.raised(running(), error).kind in ("retrying", "failed")
 
 
 @pytest.mark.parametrize(
@@ -257,4 +257,4 @@ def test_reason_and_stack_are_bounded() -> None:
 def test_a_released_job_says_no_more_than_that() -> None:
     report = POLICY.released(running())
     assert report.outcome == (commands.RELEASE, "id", 77, False)
-    assert report.event == "released"
+    assert report.kind == "released"

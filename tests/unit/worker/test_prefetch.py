@@ -20,9 +20,9 @@ def pace(typical: float, prefetch: int | None = None) -> Prefetch:
     return made
 
 
-def row(of: Prefetch, room: int, ahead: int) -> int:
+def row(of: Prefetch, room: int, prefetched: int) -> int:
     """The length of rows that is asked for with this much room, while no job is in hand."""
-    return of.plan(room, 0, ahead, reports=False)[1]
+    return of.plan(room, 0, prefetched, reports=False)[1]
 
 
 def test_before_anything_is_known_each_job_comes_alone() -> None:
@@ -73,7 +73,7 @@ def test_the_shorter_the_handlers_the_longer_the_row(typical: float, length: int
 
 
 @pytest.mark.parametrize(
-    ("prefetch", "take", "ahead", "length"),
+    ("prefetch", "take", "prefetched", "length"),
     [
         (0, 1, 0, 1),
         (1, 1, 0, 2),
@@ -86,8 +86,8 @@ def test_the_shorter_the_handlers_the_longer_the_row(typical: float, length: int
         (10_000, 1, 0, LONGEST_ROW),
     ],
 )
-def test_a_number_bounds_what_is_ahead(prefetch: int, take: int, ahead: int, length: int) -> None:
-    assert row(pace(1e-5, prefetch), take, ahead) == length
+def test_a_number_bounds_what_is_ahead(prefetch: int, take: int, prefetched: int, length: int) -> None:
+    assert row(pace(1e-5, prefetch), take, prefetched) == length
 
 
 def test_a_worker_without_demand_asks_for_no_rows() -> None:
@@ -101,7 +101,7 @@ def test_a_worker_without_demand_asks_for_no_rows() -> None:
     lengths=st.lists(st.tuples(st.integers(1, 64), st.integers(1, 100)), max_size=5),
     room=st.integers(0, 1000),
     in_hand=st.integers(0, 500),
-    ahead=st.integers(0, 20_000),
+    prefetched=st.integers(0, 20_000),
     reports=st.booleans(),
 )
 def test_whatever_it_has_seen_its_answer_is_within_bounds(
@@ -110,21 +110,21 @@ def test_whatever_it_has_seen_its_answer_is_within_bounds(
     lengths: list[tuple[int, int]],
     room: int,
     in_hand: int,
-    ahead: int,
+    prefetched: int,
     reports: bool,
 ) -> None:
     made = pace(typical, prefetch)
     for length, rows in lengths:
         made.took(length * rows, rows)
-    take, length = made.plan(room, in_hand, ahead, reports=reports)
+    take, length = made.plan(room, in_hand, prefetched, reports=reports)
     assert 0 <= take <= room
     assert 1 <= length <= LONGEST_ROW
     assert length == 1 or typical <= SHORT
     more = take * (length - 1)
-    assert more == 0 or ahead + more <= (MOST if prefetch is None else prefetch)
+    assert more == 0 or prefetched + more <= (MOST if prefetch is None else prefetch)
     assert length == 1 or take * length <= MOST_PER_CALL
     # No job waits while a slot is free and there is not much to do.
-    assert take == room or (typical <= SHORT and (take >= PER_CALL // LONGEST_ROW or ahead >= 100))
+    assert take == room or (typical <= SHORT and (take >= PER_CALL // LONGEST_ROW or prefetched >= 100))
 
 
 def test_where_many_come_together_fewer_are_asked_for() -> None:
@@ -171,7 +171,7 @@ def test_what_is_typical_lies_between_what_was_seen_and_what_was_assumed(duratio
 
 
 @pytest.mark.parametrize(
-    ("typical", "take", "slots", "ahead", "fill"),
+    ("typical", "take", "slots", "prefetched", "fill"),
     [
         (1.0, 1, 1, 0, 0),
         (SHORT, 1, 1, 0, 6),
@@ -185,14 +185,14 @@ def test_what_is_typical_lies_between_what_was_seen_and_what_was_assumed(duratio
     ],
 )
 def test_a_reserve_is_some_milliseconds_of_work_for_each_slot(
-    typical: float, take: int, slots: int, ahead: int, fill: int
+    typical: float, take: int, slots: int, prefetched: int, fill: int
 ) -> None:
-    assert pace(typical).fill(take, slots, ahead) == fill
+    assert pace(typical).fill(take, slots, prefetched) == fill
 
 
-@pytest.mark.parametrize(("prefetch", "ahead", "fill"), [(0, 0, 0), (1, 0, 2), (7, 0, 8), (7, 3, 5), (7, 7, 0)])
-def test_a_number_bounds_a_reserve(prefetch: int, ahead: int, fill: int) -> None:
-    assert pace(1e-5, prefetch).fill(1, 1, ahead) == fill
+@pytest.mark.parametrize(("prefetch", "prefetched", "fill"), [(0, 0, 0), (1, 0, 2), (7, 0, 8), (7, 3, 5), (7, 7, 0)])
+def test_a_number_bounds_a_reserve(prefetch: int, prefetched: int, fill: int) -> None:
+    assert pace(1e-5, prefetch).fill(1, 1, prefetched) == fill
 
 
 def test_where_rows_bring_enough_there_is_no_reserve() -> None:

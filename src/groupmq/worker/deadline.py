@@ -1,4 +1,4 @@
-"""How long a closing worker waits for what still runs."""
+"""The deadline of a closing worker: how long it waits for what still runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 
 
-class Closing:
+class Deadline:
     """One deadline, which can be moved forward but never back. `changed` is set whenever a run may have ended."""
 
     def __init__(self, changed: asyncio.Event) -> None:

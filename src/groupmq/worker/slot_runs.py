@@ -1,4 +1,4 @@
-"""The runs that an executor holds: how they are stopped, and what the heartbeat thread does with them.
+"""The runs that have a slot: how they are stopped, and what the heartbeat thread does with them.
 
 Shared by the executor of single jobs (executor.py) and that of batches (batches.py). The thread renews the leases of
 what runs. It takes back jobs that have not begun when an operator or another worker asks for them, or when the event
@@ -24,7 +24,7 @@ from groupmq.worker.stopping import StopReason, StopRequests
 from groupmq.worker.unbegun import Unbegun
 
 
-class HeldRuns(ABC, Generic[AnyRun]):
+class RunsInSlots(ABC, Generic[AnyRun]):
     """Runs that have a slot."""
 
     def __init__(self, policy: OutcomePolicy, listener: RunListener, on_end: Callable[[], None]) -> None:
@@ -41,7 +41,7 @@ class HeldRuns(ABC, Generic[AnyRun]):
         """Fences of jobs to give back. Some are not here yet: the reply that brings them may be on its way."""
         self._long_runs = LongRuns(self.runs, policy)
         self._stops = StopRequests()
-        self._left_behind: set[AnyRun] = set()
+        self._abandoned: set[AnyRun] = set()
         """Abandoned runs whose handlers have not ended."""
 
     def use_context_of_caller(self) -> None:
@@ -90,11 +90,11 @@ class HeldRuns(ABC, Generic[AnyRun]):
 
     def _handler_raised(self, report: RunReport) -> None:
         """Announce the error of a failed attempt."""
-        if report.error is not None and report.event not in ("rate_limited", "snoozed"):
+        if report.error is not None and report.kind not in ("rate_limited", "snoozed"):
             self._listener.handler_raised(report.error, report.job)
 
     @abstractmethod
-    def _give_back_behind(self, run: AnyRun) -> None:
+    def _give_back_followers(self, run: AnyRun) -> None:
         """Give back the jobs that would follow this run."""
 
     @abstractmethod
@@ -118,7 +118,7 @@ class HeldRuns(ABC, Generic[AnyRun]):
         if not (is_unbegun or run.begun):
             return  # the heartbeat thread has just given it back
         run.stop(reason)
-        self._give_back_behind(run)
+        self._give_back_followers(run)
         if is_unbegun:
             self._end_by(run, asyncio.CancelledError())
         else:
@@ -161,10 +161,10 @@ class HeldRuns(ABC, Generic[AnyRun]):
     def close(self) -> None:
         """Cancel abandoned handlers and forget them."""
         self._long_runs.close()
-        for run in self._left_behind:
+        for run in self._abandoned:
             if run.task is not None:
                 run.task.cancel()
-        self._left_behind.clear()
+        self._abandoned.clear()
 
     # From the heartbeat thread
 
@@ -182,7 +182,7 @@ class HeldRuns(ABC, Generic[AnyRun]):
         """Take back every job that has not begun."""
         return [(job, run.reporter) for run in self._unbegun.claim_all() for job in run.jobs]
 
-    def held(self) -> list[tuple[str, int]]:
+    def leases(self) -> list[tuple[str, int]]:
         """Leases (id, fence) of running jobs. Those of jobs that have not begun are not renewed."""
         return [(job.id, job.fence) for job in self._begun_jobs()]
 

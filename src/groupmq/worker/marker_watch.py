@@ -1,8 +1,8 @@
-"""When a worker listens for markers, and what the end of each wait means: one state machine, no I/O.
+"""When a worker watches the marker, and what the end of each wait means: one state machine, no I/O.
 
-A worker listens while it has a free slot and nothing is ready. The fetcher blocks on the marker while `is_on`, says how
-each wait has ended, and carries out the decision. To ask for work means a call that does not wait for outcomes to send
-along; `Demand` decides what it asks for.
+A worker watches it while it has a free slot and nothing is ready. The fetcher blocks on the marker while `is_on`, says
+how each wait has ended, and carries out the decision. To ask for work means a call that does not wait for outcomes to
+send along; `Demand` decides what it asks for.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _FIRST_PAUSE = 0.1
 """Seconds of the pause after the first of several failures: usually a single connection was dropped."""
 
 
-class Listening:
-    """Whether one worker listens, and what it does when a wait is over."""
+class MarkerWatch:
+    """Whether one worker watches the marker, and what it does when a wait is over."""
 
     def __init__(self, demand: Demand, waits_until_asked: int = 1) -> None:
         """`waits_until_asked`: after so many waits in a row without a marker, ask for work all the same."""
@@ -71,7 +71,7 @@ class Listening:
         return pause
 
     def granted(self, slots: FreeSlots) -> None:
-        """A job that an add has granted to this worker came. It needs no call; listen on if a slot is left."""
+        """A job that an add has granted to this worker came. It needs no call; watch on if a slot is left."""
         self._recovered()
         if not self._demand.uses_hint(slots):
             self._is_wanted = False
@@ -82,7 +82,7 @@ class Listening:
         self._ask()
 
     def _ask(self) -> None:
-        """Listen again only when an answer has said that nothing is ready."""
+        """Watch again only when an answer has said that nothing is ready."""
         self._is_wanted = False
         self._demand.hint()
 
