@@ -15,7 +15,7 @@ from groupmq.client.job import Job
 from groupmq.worker import batch_outcome
 from groupmq.worker.execution import Withdrawn
 from groupmq.worker.outcome import OutcomePolicy, RunReport
-from groupmq.worker.requester import Reporter
+from groupmq.worker.reporter import Reporter
 from groupmq.worker.runs import Run, RunListener
 from groupmq.worker.slot_runs import RunsInSlots
 from groupmq.worker.stopping import StopReason, end_when_left

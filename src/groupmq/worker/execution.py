@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from groupmq.client.job import Job
-from groupmq.worker.requester import Reporter
+from groupmq.worker.reporter import Reporter
 
 Withdrawn = list[tuple[Job, Reporter]]
 

@@ -27,7 +27,7 @@ from groupmq.core.tasks import Waiting, as_coroutine_function, start_in_context
 from groupmq.worker.execution import Withdrawn
 from groupmq.worker.outcome import OutcomePolicy, RunReport
 from groupmq.worker.prefetch import Prefetch
-from groupmq.worker.requester import Reporter
+from groupmq.worker.reporter import Reporter
 from groupmq.worker.reserve import Reserve
 from groupmq.worker.rows import Rows
 from groupmq.worker.runners import Preparing

@@ -4,27 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Protocol
 
 from groupmq.worker.demand import RequesterDemand
 from groupmq.worker.outcome import RunReport
 from groupmq.worker.portions import portion_of
-
-
-class Reporter(Protocol):
-    """A requester as the executor uses it. It reports the jobs that it took, so outcomes of a group stay in order."""
-
-    def report(self, report: RunReport) -> None:
-        """Send this with the next call, as soon as one can be made."""
-
-    def report_later(self, report: RunReport) -> None:
-        """Send this with the next call, which another report of this requester will ask for."""
-
-    def slot_freed(self) -> None:
-        """A run has ended, or does not begin, without anything to report: its slot may be filled."""
-
-    def row_ended(self) -> None:
-        """All jobs of a row that this requester has taken have ended or gone back."""
 
 
 class Requester:

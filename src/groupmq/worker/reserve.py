@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 
 from groupmq.client.job import Job
-from groupmq.worker.requester import Reporter
+from groupmq.worker.reporter import Reporter
 from groupmq.worker.rows import take_last
 from groupmq.worker.runs import JobRun, RunRow
 

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 
 from groupmq.client.job import Job
-from groupmq.worker.requester import Reporter
+from groupmq.worker.reporter import Reporter
 from groupmq.worker.runs import RunRow
 
 

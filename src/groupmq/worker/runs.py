@@ -14,7 +14,7 @@ from typing import Protocol, Self, TypeVar
 
 from groupmq.client.job import Job
 from groupmq.worker.outcome import OutcomePolicy, RunReport
-from groupmq.worker.requester import Reporter
+from groupmq.worker.reporter import Reporter
 from groupmq.worker.stopping import GRACE, StopReason, holds_group
 
 

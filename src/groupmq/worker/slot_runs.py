@@ -18,7 +18,7 @@ from groupmq.client.job import Job
 from groupmq.worker.execution import Withdrawn
 from groupmq.worker.long_runs import LongRuns
 from groupmq.worker.outcome import OutcomePolicy, RunReport
-from groupmq.worker.requester import Reporter
+from groupmq.worker.reporter import Reporter
 from groupmq.worker.runs import AnyRun, RunListener
 from groupmq.worker.stopping import StopReason, StopRequests
 from groupmq.worker.unbegun import Unbegun
