@@ -15,7 +15,7 @@ from groupmq import ConnectionLost, Job, Queue, Worker
 from groupmq.core.partitions import Part, place_of, slot_of_tag, tag_of
 from groupmq.protocol.keys import Keys
 from groupmq.sync import Queue as SyncQueue
-from groupmq.worker.fetcher import LATE
+from groupmq.worker.fetching.fetcher import LATE
 from tests.partitions.killing import check_order, kill_and_go_on
 from tests.support import keyspace
 from tests.support.clusters import Cluster

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groupmq import Job, Queue, Worker, Workers
-from groupmq.worker.fetcher import LATE
+from groupmq.worker.fetching.fetcher import LATE
 from tests.faults.conftest import StartServer
 from tests.support.servers import prefer
 from tests.support.waiting import eventually

@@ -175,7 +175,7 @@ async def test_a_slot_of_the_same_worker_takes_what_waits_behind_a_slow_one(
 def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Switch off the timers of jobs that wait in a worker, so that none is given back for waiting too long."""
     for name in ("PATIENCE", "ROW_PATIENCE", "ROW_LASTS"):
-        monkeypatch.setattr(f"groupmq.worker.executor.{name}", 60.0)
+        monkeypatch.setattr(f"groupmq.worker.running.executor.{name}", 60.0)
 
 
 @pytest.mark.parametrize("timeout", [0, 10])

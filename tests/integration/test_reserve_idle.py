@@ -28,8 +28,8 @@ grouped = pytest.mark.parametrize("groups", [True, False], ids=["groups", "no gr
 @pytest.fixture(autouse=True)
 def no_patience(monkeypatch: pytest.MonkeyPatch, client: redis.Redis) -> Iterator[None]:
     for name in ("PATIENCE", "ROW_PATIENCE", "ROW_LASTS"):
-        monkeypatch.setattr(f"groupmq.worker.executor.{name}", 60.0)
-    monkeypatch.setattr("groupmq.worker.loop_watch.BLOCKED", 60.0)
+        monkeypatch.setattr(f"groupmq.worker.running.executor.{name}", 60.0)
+    monkeypatch.setattr("groupmq.worker.leases.loop_watch.BLOCKED", 60.0)
     # Normally a worker has started or given back its reserve after that time. With the patience above it has not.
     patient = Mutant("old reserves are asked for too", "local OLD = 1000 ", "local OLD = 60000 ")
     monkeypatch.setattr(functions, "load", loader(patient))

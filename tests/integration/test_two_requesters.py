@@ -11,8 +11,8 @@ import pytest
 
 from groupmq import Queue, Worker
 from groupmq.protocol.commands import Advanced, Call
+from groupmq.worker.fetching.requester import Requester
 from groupmq.worker.parts import WorkerParts
-from groupmq.worker.requester import Requester
 from tests.integration.rows import whatever_happens
 from tests.integration.test_prefetch import add_to_groups
 from tests.support.parts import at_start

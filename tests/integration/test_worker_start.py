@@ -11,7 +11,7 @@ import pytest
 
 from groupmq import ConfigurationError, ConnectionLost, GroupMQError, Job, Queue, Worker
 from groupmq.core.errors import ServerRefused
-from groupmq.worker.heartbeat import Heartbeat
+from groupmq.worker.leases.heartbeat import Heartbeat
 from tests.conftest import MakeQueue
 from tests.support.servers import Server
 from tests.support.waiting import eventually

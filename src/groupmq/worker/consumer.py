@@ -11,14 +11,14 @@ from groupmq.client.job import Job
 from groupmq.client.queue.access import QueueAccess
 from groupmq.core.errors import GroupMQError
 from groupmq.protocol import commands
-from groupmq.worker.deadline import Deadline
 from groupmq.worker.health import CurrentJob, Health
-from groupmq.worker.leaving import leave
-from groupmq.worker.loop_watch import LoopWatch
+from groupmq.worker.leases.loop_watch import LoopWatch
+from groupmq.worker.life.deadline import Deadline
+from groupmq.worker.life.leaving import leave
+from groupmq.worker.life.starting import start_when_reachable
 from groupmq.worker.outage import START
 from groupmq.worker.parts import ConsumerSetup, Cooperation, make_parts
 from groupmq.worker.reachability import Reachability
-from groupmq.worker.starting import start_when_reachable
 
 
 class Consumer:

@@ -17,12 +17,12 @@ from groupmq.client.job import Job
 from groupmq.client.queue.access import QueueAccess
 from groupmq.core.loops import soon
 from groupmq.core.tasks import end_tasks
-from groupmq.worker.common_wake import ROUNDS, CommonWake
 from groupmq.worker.consumer import Consumer
-from groupmq.worker.duty_runner import DutyRunner
+from groupmq.worker.duties.duty_runner import DutyRunner
+from groupmq.worker.duties.maintenance import AcrossPartitions
+from groupmq.worker.fetching.common_wake import ROUNDS, CommonWake
 from groupmq.worker.health import CurrentJob, Health
-from groupmq.worker.loop_watch import LoopWatch
-from groupmq.worker.maintenance import AcrossPartitions
+from groupmq.worker.leases.loop_watch import LoopWatch
 from groupmq.worker.outage import outage_log
 from groupmq.worker.parts import ConsumerSetup, Cooperation
 from groupmq.worker.reachability import Reachability

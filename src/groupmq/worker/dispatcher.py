@@ -17,10 +17,10 @@ from groupmq.protocol.commands import (
     Stalled,
     Taken,
 )
-from groupmq.worker.execution import JobExecutor
-from groupmq.worker.outcome import OutcomePolicy, RunReport
-from groupmq.worker.prefetch import Prefetch
-from groupmq.worker.requester import Requester
+from groupmq.worker.fetching.prefetch import Prefetch
+from groupmq.worker.fetching.requester import Requester
+from groupmq.worker.running.execution import JobExecutor
+from groupmq.worker.running.outcome import OutcomePolicy, RunReport
 from groupmq.worker.sharing import Share
 from groupmq.worker.telemetry import Telemetry
 

@@ -19,25 +19,25 @@ from groupmq.client.queue.access import QueueAccess
 from groupmq.core.queue_options import QueueOptions
 from groupmq.core.worker_options import WorkerOptions
 from groupmq.sync.connection.mail import MailConnection
-from groupmq.worker.batches import BatchExecutor
-from groupmq.worker.demand import Demand
 from groupmq.worker.dispatcher import Dispatcher
-from groupmq.worker.execution import JobExecutor
-from groupmq.worker.executor import Executor
-from groupmq.worker.fetcher import Fetcher, FetchSetup
-from groupmq.worker.grants import Grants
-from groupmq.worker.heartbeat import Heartbeat, HeartbeatSetup
-from groupmq.worker.leases import LeaseKeeper
+from groupmq.worker.duties.maintenance import Maintenance
+from groupmq.worker.fetching.demand import Demand
+from groupmq.worker.fetching.fetcher import Fetcher, FetchSetup
+from groupmq.worker.fetching.grants import Grants
+from groupmq.worker.fetching.prefetch import Prefetch
+from groupmq.worker.fetching.unseen import UnseenAnswers
+from groupmq.worker.leases.heartbeat import Heartbeat, HeartbeatSetup
+from groupmq.worker.leases.lease_keeper import LeaseKeeper
+from groupmq.worker.leases.loop_watch import LoopWatch
 from groupmq.worker.live_settings import LiveSettings
-from groupmq.worker.loop_watch import LoopWatch
-from groupmq.worker.maintenance import Maintenance
-from groupmq.worker.outcome import OutcomePolicy
-from groupmq.worker.prefetch import Prefetch
 from groupmq.worker.reachability import Reachability
 from groupmq.worker.runners import Preparing
+from groupmq.worker.running.batches import BatchExecutor
+from groupmq.worker.running.execution import JobExecutor
+from groupmq.worker.running.executor import Executor
+from groupmq.worker.running.outcome import OutcomePolicy
 from groupmq.worker.sharing import SharedSlots
 from groupmq.worker.telemetry import Telemetry
-from groupmq.worker.unseen import UnseenAnswers
 
 
 class WorkerParts(NamedTuple):

@@ -19,18 +19,18 @@ from groupmq.core.loops import this_process
 from groupmq.core.signatures import shows_options
 from groupmq.core.worker_options import WORKER_DEFAULTS, WorkerArguments, WorkerOptions
 from groupmq.protocol import commands
-from groupmq.worker.bequest import bequest_of, take_back
-from groupmq.worker.burst import is_over
 from groupmq.worker.consumer_set import ConsumerSet
-from groupmq.worker.deadline import Deadline
-from groupmq.worker.hooks import Hooks, StartupRaised
-from groupmq.worker.leaving import GOODBYE
+from groupmq.worker.life.bequest import bequest_of, take_back
+from groupmq.worker.life.burst import is_over
+from groupmq.worker.life.deadline import Deadline
+from groupmq.worker.life.hooks import Hooks, StartupRaised
+from groupmq.worker.life.leaving import GOODBYE
+from groupmq.worker.life.starting import not_a_queue, start_when_reachable
 from groupmq.worker.outage import START, outage_log
 from groupmq.worker.parts import ConsumerSetup
 from groupmq.worker.reachability import Reachability
 from groupmq.worker.runners import checked_handler, invoker, preparing_of
 from groupmq.worker.sharing import Membership
-from groupmq.worker.starting import not_a_queue, start_when_reachable
 from groupmq.worker.telemetry import Telemetry
 from groupmq.worker.view import WorkerView
 

@@ -1,7 +1,7 @@
 """The duties of a queue, each run once: a bounded, idempotent operation that reports what it did.
 
-Workers run the same duties in the background (`worker/maintenance.py`); `groupmq scheduler` and `groupmq recovery` run
-nothing else. Any number of copies is safe.
+Workers run the same duties in the background (`worker/duties/maintenance.py`); `groupmq scheduler` and `groupmq
+recovery` run nothing else. Any number of copies is safe.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # Generated from src/groupmq/client/queue/duties.py by `make sync`; do not edit.
 """The duties of a queue, each run once: a bounded, idempotent operation that reports what it did.
 
-Workers run the same duties in the background (`worker/maintenance.py`); `groupmq scheduler` and `groupmq recovery` run
-nothing else. Any number of copies is safe.
+Workers run the same duties in the background (`worker/duties/maintenance.py`); `groupmq scheduler` and `groupmq
+recovery` run nothing else. Any number of copies is safe.
 """
 
 from __future__ import annotations

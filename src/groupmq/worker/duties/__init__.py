@@ -1,0 +1,1 @@
+"""Which duties a worker has beside its jobs, and when it runs them."""

@@ -1,0 +1,1 @@
+"""Fetching jobs and reporting outcomes: when the worker calls the server, and for how many jobs."""
