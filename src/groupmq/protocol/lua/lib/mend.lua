@@ -32,7 +32,7 @@ function mend.running(any)
   local n = {}
   for _, raw in ipairs(redis.call('HVALS', K.leases)) do
     local gid = lease.group_of(raw)
-    n[gid] = (n[gid] or 0) + 1
+    if gid then n[gid] = (n[gid] or 0) + 1 end
   end
   for _, gid in ipairs(stopping.groups()) do n[gid] = (n[gid] or 0) + 1 end
   return n

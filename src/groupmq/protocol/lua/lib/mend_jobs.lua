@@ -10,6 +10,7 @@
 --- @include "lib/waiting"
 --- @include "lib/state"
 --- @include "lib/find"
+--- @include "lib/lease"
 --- @include "lib/stopping"
 --- @include "lib/mend"
 --- @include "lib/mend_bodies"
@@ -35,7 +36,7 @@ local function put_somewhere(g, job)
 end
 
 -- Delete states that cannot be read. All other calls treat them as missing, so they would stay forever.
-local function drop_unreadable(ids)
+local function drop_unreadable_states(ids)
   for i, raw in ipairs(#ids > 0 and redis.call('HMGET', K.state, unpack(ids)) or {}) do
     if raw and not state.read(raw) then
       W.hdel(K.state, ids[i])
@@ -44,10 +45,21 @@ local function drop_unreadable(ids)
   end
 end
 
+-- The same for leases. A job whose lease cannot be read counts as one that has none.
+local function drop_unreadable_leases(ids)
+  for i, raw in ipairs(lease.stored(ids)) do
+    if raw and not lease.decode(raw) then
+      W.hdel(K.leases, ids[i])
+      mend.report('lease that cannot be read', ids[i])
+    end
+  end
+end
+
 -- A job must be in exactly one state, with exactly one entry.
 function mend.jobs(ids)
   local found = find.jobs(ids)
-  drop_unreadable(ids)
+  drop_unreadable_states(ids)
+  drop_unreadable_leases(ids)
   local deadlines = #ids > 0 and redis.call('ZMSCORE', K.active, unpack(ids)) or {}
   for i = 1, #found do
     local job = found[i]
