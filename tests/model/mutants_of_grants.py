@@ -21,22 +21,27 @@ GRANTS = [
     ),
     Mutant(
         "job granted where two may run at once",
-        "g.gated or (g.limit ~= 1 and g.id ~= '') then return false end\n  group_state",
+        "not prefetch.group_allows(g) then return false end\n  group_state",
         "g.gated then return false end\n  group_state",
         "steady",
     ),
     Mutant(
         "job granted whose start a rate counts",
-        "horizon.is_reached() or g.gated or",
-        "horizon.is_reached() or",
+        "horizon.is_reached() or not prefetch.group_allows(g) then",
+        "horizon.is_reached() or not prefetch.keeps_order(g) then",
         "group rate",
     ),
     Mutant("one of several jobs granted", "not (ids[2] or ttl or data) then", "not (ttl or data) then"),
     Mutant("job with a ttl granted", "not (ids[2] or ttl or data) then", "not (ids[2] or data) then", "default"),
     # The offer
     Mutant("an offer outlives work that is ready", "elseif call.wake and offer.standing() then", "elseif false then"),
-    Mutant("an offer where the queue has a rate", "has_rows() and not rules.rate)", "has_rows())", "queue rate"),
-    Mutant("an offer with round robin", "offer_slot(who, has_rows() and", "offer_slot(who, true and", "round robin"),
+    Mutant(
+        "an offer where the queue has a rate",
+        "prefetch.in_queue() and prefetch.heads_in_queue())",
+        "true)",
+        "queue rate",
+    ),
+    Mutant("an offer with round robin", "offer_slot(who, prefetch.in_queue() and", "offer_slot(who,", "round robin"),
     Mutant(
         "an offer that is withdrawn stands",
         "if A.offers == false then withdraw_offer(A.worker, A.received or 0) end",

@@ -87,7 +87,7 @@ REPORTING = [
     Mutant("log without a bound", "if #log > MOST_LINES then", "if false then", "steady"),
     Mutant("full log stays as it is", "table.remove(log, 1)", "table.remove(log)", "steady"),
     Mutant("log outlives its job", "    W.hdel(K.logs, id)\n", "", "steady"),
-    Mutant("log outlives its completed job", "    W.give('HDEL', K.logs, ids)\n", "", "steady"),
+    Mutant("log outlives its completed job", "    W.hdel_all(K.logs, ids)\n", "", "steady"),
     Mutant("no call looks for progress", "meta.progress = true", "", "steady"),
     # Events
     Mutant(

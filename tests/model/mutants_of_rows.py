@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.model.mutant import Mutant
 
 STEADY = "rows: steady"
+MAY = "may(states[i], max, has_ttl, default, together)"
 
 ROWS = [
     # Who follows
@@ -15,29 +16,27 @@ ROWS = [
         "",
         STEADY,
     ),
-    Mutant("job with a ttl follows", "if (has_ttl and not wait) or (max", "if (max", STEADY),
-    Mutant("job that may run once follows", ") or (max > 0 and max or default) == 1", ")", STEADY),
-    Mutant("job that may run once by default follows", "(max > 0 and max or default) == 1", "max == 1", STEADY),
-    Mutant("job that ran before follows", "if not rec or states[i] then break", "if not rec then break", STEADY),
-    Mutant("job that ran before is followed", "lengths[r] > 1 and not s and", "lengths[r] > 1 and", STEADY),
+    Mutant("job with a ttl follows", MAY, MAY.replace("has_ttl", "false"), STEADY),
+    Mutant("job that may run once follows", MAY, MAY.replace("max", "2"), STEADY),
+    Mutant("job that may run once by default follows", MAY, MAY.replace("default", "2"), STEADY),
+    Mutant("job that ran before follows", MAY, MAY.replace("states[i]", "false"), STEADY),
+    Mutant("job that ran before is followed", "and prefetch.may_lead(s,", "and prefetch.may_lead(false,", STEADY),
     Mutant(
         "job that may run once is followed",
-        "lengths[r] > 1 and not s and (max > 0 and max or default) > 1 then",
-        "lengths[r] > 1 and not s then",
+        "and prefetch.may_lead(s, max, default)",
+        "and prefetch.may_lead(s, 2, default)",
         STEADY,
     ),
     Mutant(
         "one that may not follow is passed over",
-        "== 1 then break end\n          if large and not bodies.bring(ids[i], rec, m + 1) then break end\n"
-        "          m = m + 1\n          taken[m], found[m], terms[m] = ids[i], rec, ahead\n",
-        "~= 1 then\n          m = m + 1\n          taken[m], found[m], terms[m] = ids[i], rec, ahead\nend\n",
+        f"if not {MAY} then break end\n    if large and not bodies.bring(id, rec, m + 1) then break end\n"
+        "    m = m + 1\n    taken[m], found[m], leases[m] = id, rec, value\n",
+        f"if {MAY} then\n    m = m + 1\n    taken[m], found[m], leases[m] = id, rec, value\nend\n",
         STEADY,
     ),
-    Mutant("rows where no job may stall", "row = (ahead or who.together)", "row = (has_rows or who.together)", STEADY),
-    Mutant("rows where two may run at once", "row > 1 and g.limit == 1 and", "row > 1 and", STEADY),
-    Mutant(
-        "rows where a group has to wait", "g.limit == 1 and not g.gated then", "g.limit == 1 then", "rows: event time"
-    ),
+    Mutant("rows where no job may stall", "row = (prefetches or who", "row = (prefetch.in_queue() or who", STEADY),
+    Mutant("rows where two may run at once", "row > 1 and prefetch.row_allows(g)", "row > 1 and not g.gated", STEADY),
+    Mutant("rows where a group has to wait", "and prefetch.row_allows(g)", "and g.limit == 1", "rows: event time"),
     Mutant("rows with round robin", "(rules.round_robin or rules.ageing", "(rules.ageing", "rows: round robin"),
     Mutant("rows where waiting counts", "rules.round_robin or rules.ageing", "rules.round_robin", "rows: ageing"),
     Mutant(
@@ -47,9 +46,7 @@ ROWS = [
         "rows: queue rate",
     ),
     Mutant("row before the head of another group", "- count - other_heads or", "- count or", "rows: queue rate"),
-    Mutant(
-        "rows where groups have a rate", "g.limit == 1 and not g.gated then", "g.limit == 1 then", "rows: group rate"
-    ),
+    Mutant("rows where groups have a rate", "and prefetch.row_allows(g)", "and g.limit == 1", "rows: group rate"),
     Mutant("rows where one worker has the turn", "rules.ageing or rules.exclusive", "rules.ageing", "rows: exclusive"),
     Mutant(
         "row read past what this call has changed",
@@ -68,9 +65,9 @@ ROWS = [
     Mutant(
         "followers not counted as running", "g.running, g.popped, g.pos = g.running + n,", "g.popped, g.pos =", STEADY
     ),
-    Mutant("one too many leaves its group with a row", "{ -g.popped, -1 }", "{ -g.popped - 1, -1 }", STEADY),
-    Mutant("row removed from the wrong end", "{ -g.popped, -1 }", "{ 0, g.popped - 1 }", STEADY),
-    Mutant("row not removed", "if g.popped then W.give('ZREMRANGEBYRANK', key, { -g.popped, -1 }) end", "", STEADY),
+    Mutant("one too many leaves its group with a row", "ranks(n) return -n, -1", "ranks(n) return -n - 1, -1", STEADY),
+    Mutant("row removed from the wrong end", "ranks(n) return -n, -1", "ranks(n) return 0, n - 1", STEADY),
+    Mutant("row not removed", "if g.popped then W.zrem_ranks(key, waiting.ranks(g.popped)) end", "", STEADY),
     Mutant("rows not told to the worker", "n_rows < m and rows or {}", "{}", STEADY),
     Mutant("rows told where there are none", "n_rows < m and rows or {}", "rows", STEADY),
     Mutant("rows not told again", "if (begins or l.follows) and l.gid == before then", "if false then", STEADY),
@@ -175,13 +172,13 @@ ROWS = [
         STEADY,
     ),
     # Events
-    Mutant("followers are ahead of nobody", "wait and stage or lease.FOLLOWS)", "stage)", STEADY),
+    Mutant("followers are ahead of nobody", "together and t.stage or lease.FOLLOWS)", "t.stage)", STEADY),
     Mutant(
         "followers active at once",
         "      rows[n_rows] = m - head + 1\n",
         "      rows[n_rows] = m - head + 1\n"
         "for i = head + 1, m do\n"
-        "started_ids[#started_ids + 1], gids[#gids + 1], attempts[#attempts + 1] = taken[i], g.id, 1 end\n",
+        "started[#started + 1], gids[#gids + 1], attempts[#attempts + 1] = taken[i], g.id, 1 end\n",
         STEADY,
     ),
     Mutant(

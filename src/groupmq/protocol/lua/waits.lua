@@ -30,7 +30,6 @@ Cost       O(PAGE) for each key, and LEVELS priorities of `ready`
 --- @include "lib/held"
 --- @include "lib/waiting"
 local PAGE, LEVELS, LINE, LOAD = 100, 8, 50, 4000
-local UNIT = 8796093022208 -- one priority in a score of `ready` (lib/record.lua)
 
 -- Look at the jobs without a group. All of them may start, so the first of each priority is enough.
 local function look_at_ungrouped()
@@ -39,7 +38,7 @@ local function look_at_ungrouped()
     local member = waiting.page(g, top, 1)[1]
     if not member then return end
     oldest.add(call.in_line, g, member)
-    top = waiting.after(string.sub(member, 1, 2))
+    top = waiting.after(record.level_of(member))
   end
 end
 
@@ -70,7 +69,7 @@ local function look_in_line(from)
     local gids = {}
     for i = 1, #found, 2 do gids[#gids + 1] = found[i] end
     look_at_groups(gids)
-    from = whole((math.floor(tonumber(found[2]) / UNIT) + 1) * UNIT)
+    from = whole(record.next_level(tonumber(found[2])))
   end
   return from
 end

@@ -60,7 +60,7 @@ local function begins_of(rows)
   return begins
 end
 
--- The jobs of the remembered reply, how many of each group were taken together, as take_jobs returned them, and when
+-- The jobs of the remembered reply, how many of each group were taken together, as take_next returned them, and when
 -- they were taken. The id of a job whose lease no longer stands is false.
 function requester.jobs(last)
   local ids, first = last[2], last[3]

@@ -27,7 +27,7 @@ local function current()
 end
 
 local function live_leases()
-  return redis.call('ZCARD', K.active) - W.noted('ZREM', K.active) + stopping.count()
+  return redis.call('ZCARD', K.active) - W.n_removed(K.active) + stopping.count()
 end
 
 local function store() W.hset(K.meta, 'turn', cmsgpack.pack(call.turn)) end
@@ -45,7 +45,7 @@ end
 
 -- End the turn if it has no lease left, however the last one ended: another worker may begin.
 function turn.end_if_idle()
-  if current() and live_leases() == 0 and W.noted('HSET', K.leases) == 0 then
+  if current() and live_leases() == 0 and not W.is_put(K.leases) then
     clear()
     W.zadd(K.wake, 0, '0')
   end
