@@ -117,7 +117,11 @@ MUTANTS = [
     Mutant("new due time, old place", "record.moved_to(job.rec, time)", "job.rec"),
     # Time
     Mutant("delay truncated to seconds", "K.delayed, whole(time)", "K.delayed, whole(time - time % 1000)"),
-    Mutant("due job left in delayed", "    W.zrem(K.delayed, ids[i])\n", ""),
+    Mutant(
+        "due job left in delayed",
+        "  undelay_job(id, rec)\n",
+        "  local g = group.get(record.group_of(rec))\n  g.delayed = g.delayed - 1\n  group.touch(g)\n",
+    ),
     Mutant("due one millisecond late", "if time > now or #ripe == batch", "if time >= now or #ripe == batch"),
     Mutant("next due time not told", "horizon.found(tonumber(first[2]))", ""),
     Mutant("group starts before all that is due has joined", "more_due and may_lack(g)", "false", "backlog: steady"),
@@ -159,8 +163,8 @@ MUTANTS = [
     Mutant("same id twice in one batch", "not (existing[i] or (already and already[id]))", "not existing[i]"),
     Mutant(
         "delayed job removed and still counted",
-        "local g = find.group(job)\n      g.delayed = math.max(0, g.delayed - 1)\n",
-        "local g = find.group(job)\n",
+        "  elseif job.state == 'delayed' then\n    undelay_job(job.id, job.rec)\n",
+        "  elseif job.state == 'delayed' then\n    W.zrem(K.delayed, job.id)\n",
     ),
     # Windows and rests
     Mutant("rest ignored", "elseif g.rest > time then time = g.rest end", "end", "steady"),

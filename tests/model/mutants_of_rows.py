@@ -92,7 +92,7 @@ ROWS = [
     ),
     Mutant(
         "expired follower lost",
-        "function release_unstarted(id, l, rec)\n  end_run(id, l)\n  put_back(id, rec)",
+        "function release_unstarted(id, l, rec)\n  end_run(id, l)\n  release_job(id, rec)",
         "function release_unstarted(id, l)\n  end_run(id, l)",
         STEADY,
     ),
