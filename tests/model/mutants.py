@@ -61,7 +61,7 @@ MUTANTS = [
         "running > 0 and running or 0\n  group.touch(g)",
         "running > 0 and running or 0",
     ),
-    Mutant("limit ignored", "if g.running >= g.limit or", "if"),
+    Mutant("limit ignored", "if g.running >= g.concurrency or", "if"),
     Mutant(
         "limit raised and nobody told",
         "group.touch(g)\nlocal was",
@@ -71,7 +71,7 @@ MUTANTS = [
     Mutant("pause of the queue ignored", "if meta.paused then n = 0 end", ""),
     Mutant(
         "burst goes on in a paused queue",
-        "if meta.paused or rate.is_throttled() then return 0",
+        "if meta.paused or rate.is_limited() then return 0",
         "if false then return 0",
     ),
     Mutant("burst ends though jobs are ready", "ZCARD', K.ready) > 0 and 1 or 0", "ZCARD', K.ready) > 1 and 1 or 0"),
@@ -209,7 +209,7 @@ MUTANTS = [
         "if now - last < per then return allowed, last + per end",
         "queue rate",
     ),
-    Mutant("queue over its rate and nobody told when it may", "starts.throttle(throttled)", "", "queue rate"),
+    Mutant("queue over its rate and nobody told when it may", "starts.limit_until(limited_until)", "", "queue rate"),
     # Fairness
     Mutant(
         "group keeps its ticket though it was served",

@@ -35,7 +35,10 @@ BATCHES = [
         "two batches without a group", "if g.state == 'ready' and wait and length > 1 then", "if false then", STEADY
     ),
     Mutant(
-        "group busy after a batch without one", "if g.limit > 1 then group.touch(g) end -- no group", "-- no", STEADY
+        "group busy after a batch without one",
+        "if g.concurrency > 1 then group.touch(g) end -- no group",
+        "-- no",
+        STEADY,
     ),
     # Events and stored state
     Mutant(

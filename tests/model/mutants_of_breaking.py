@@ -32,7 +32,7 @@ BREAKING = [
     Mutant(
         "jobs are prefetched behind the one that is tried",
         "prefetch.row_allows(g) then\n    return members.pop_row",
-        "g.limit == 1 then\n    return members.pop_row",
+        "g.concurrency == 1 then\n    return members.pop_row",
         ROWS,
     ),
     Mutant(

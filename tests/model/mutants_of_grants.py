@@ -88,13 +88,13 @@ GRANTS = [
     ),
     Mutant(
         "a grant that nobody received waits for its lease",
-        "    elseif take_back_granted(holder) then\n      horizon.call_again(now)\n    end",
+        "    elseif take_back_granted(grantee) then\n      horizon.call_again(now)\n    end",
         "    end",
     ),
     Mutant(
         "a worker that may take a grant back is not told to ask again",
-        "take_back_granted(holder) then\n      horizon.call_again(now)",
-        "take_back_granted(holder) then\n      local _ = now",
+        "take_back_granted(grantee) then\n      horizon.call_again(now)",
+        "take_back_granted(grantee) then\n      local _ = now",
     ),
     Mutant(
         "a worker does not come back for a grant",
@@ -121,7 +121,7 @@ GRANTS = [
         "  take_back_granted(worker, received)\n  offer.withdraw(worker)",
         "  offer.withdraw(worker)",
     ),
-    Mutant("a grant that nobody received stalls", "(l.ahead or was_not_received(id, l))", "l.ahead"),
+    Mutant("a grant that nobody received stalls", "(l.prefetched or was_not_received(id, l))", "l.prefetched"),
     Mutant(
         "a grant that was handed out does not stall", "fence == l.fence and offer.is_unread(worker)", "fence == l.fence"
     ),

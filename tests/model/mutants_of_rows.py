@@ -36,7 +36,9 @@ ROWS = [
     ),
     Mutant("rows where no job may stall", "row = (prefetches or who", "row = (prefetch.in_queue() or who", STEADY),
     Mutant("rows where two may run at once", "row > 1 and prefetch.row_allows(g)", "row > 1 and not g.gated", STEADY),
-    Mutant("rows where a group has to wait", "and prefetch.row_allows(g)", "and g.limit == 1", "rows: event time"),
+    Mutant(
+        "rows where a group has to wait", "and prefetch.row_allows(g)", "and g.concurrency == 1", "rows: event time"
+    ),
     Mutant("rows with round robin", "(rules.round_robin or rules.ageing", "(rules.ageing", "rows: round robin"),
     Mutant("rows where waiting counts", "rules.round_robin or rules.ageing", "rules.round_robin", "rows: ageing"),
     Mutant(
@@ -46,7 +48,7 @@ ROWS = [
         "rows: queue rate",
     ),
     Mutant("row before the head of another group", "- count - other_heads or", "- count or", "rows: queue rate"),
-    Mutant("rows where groups have a rate", "and prefetch.row_allows(g)", "and g.limit == 1", "rows: group rate"),
+    Mutant("rows where groups have a rate", "and prefetch.row_allows(g)", "and g.concurrency == 1", "rows: group rate"),
     Mutant("rows where one worker has the turn", "rules.ageing or rules.exclusive", "rules.ageing", "rows: exclusive"),
     Mutant(
         "row read past what this call has changed",
@@ -80,7 +82,7 @@ ROWS = [
     # How they end
     Mutant(
         "expired followers have stalled",
-        "if l and rec and (l.ahead or was_not_received(id, l)) then",
+        "if l and rec and (l.prefetched or was_not_received(id, l)) then",
         "if false then",
         STEADY,
     ),
@@ -145,23 +147,31 @@ ROWS = [
     Mutant(
         "granted job acted on before its worker has answered",
         "(l and job.rec) or l.begun then return false",
-        "(l and job.rec) or not l.ahead then return false",
+        "(l and job.rec) or not l.prefetched then return false",
         STEADY,
     ),
     Mutant("granted job counts as begun", "who.confirms and lease.GRANTED or", "false and lease.GRANTED or", STEADY),
     Mutant(
-        "granted job whose lease is over given back", "  if l.ahead then\n    release_unst", "  do release_unst", STEADY
+        "granted job whose lease is over given back",
+        "  if l.prefetched then\n    release_unst",
+        "  do release_unst",
+        STEADY,
     ),
-    Mutant("begin of a granted job not recorded", "    elseif not l.begun then\n", "    elseif l.ahead then\n", STEADY),
+    Mutant(
+        "begin of a granted job not recorded", "    elseif not l.begun then\n", "    elseif l.prefetched then\n", STEADY
+    ),
     Mutant(
         "renewal does not say that a job has begun",
-        "if not (l.begun or l.ahead) then begin_job(",
+        "if not (l.begun or l.prefetched) then begin_job(",
         "if false then begin_job(",
         STEADY,
     ),
     Mutant("recall told after the renewal that settles it", "(kind == RECALL and begun[id])", "false", STEADY),
     Mutant(
-        "begin of a follower told by its renewal", "if not (l.begun or l.ahead) then", "if not l.begun then", STEADY
+        "begin of a follower told by its renewal",
+        "if not (l.begun or l.prefetched) then",
+        "if not l.begun then",
+        STEADY,
     ),
     Mutant("job that was asked for taken again", "  elseif asked and not (", "  elseif false and not (", STEADY),
     Mutant("group rests after a pause", " and not (meta.paused or group.get(l.gid).paused) then", " then", STEADY),
@@ -183,17 +193,20 @@ ROWS = [
     ),
     Mutant(
         "start of a follower that completes not told",
-        "if ahead then columns[6]",
+        "if prefetched then columns[6]",
         "if false then columns[6]",
         STEADY,
     ),
     Mutant(
-        "start of those beside a follower told again", "columns[7] = ahead, worker", "columns[7] = 1, worker", STEADY
+        "start of those beside a follower told again",
+        "columns[7] = prefetched, worker",
+        "columns[7] = 1, worker",
+        STEADY,
     ),
     Mutant(
         "worker of a follower not told",
-        "columns[7] = ahead, worker",
-        "columns[7] = ahead, ''",
+        "columns[7] = prefetched, worker",
+        "columns[7] = prefetched, ''",
         STEADY,
     ),
     Mutant(
@@ -208,7 +221,7 @@ ROWS = [
         "announce_begin(id, l)",
         STEADY,
     ),
-    Mutant("start told that was told before", "l.ahead, l.begun = false, true", "l.begun = true", STEADY),
+    Mutant("start told that was told before", "l.prefetched, l.begun = false, true", "l.begun = true", STEADY),
     Mutant(
         "that one has begun not told",
         "  announce_begin(id, l)\n  lease_changes.begin_run(id, l)\n",

@@ -280,8 +280,8 @@ class ListedRun(NamedTuple):
     fence: int
     started: int
     attempt: int
-    ahead: int
-    """1 = prefetched: it is not known yet whether it has begun."""
+    prefetched: int
+    """1 = it is not known yet whether it has begun."""
     worker: str
 
 

@@ -21,7 +21,7 @@ for i = 1, #scan[2], 2 do
   local l = lease.decode(scan[2][i + 1])
   if l and (not wanted or wanted[l.gid]) then
     runs[#runs + 1] = {
-      scan[2][i], l.gid, l.fence, l.started, l.attempts + 1, l.ahead and 1 or 0, lease.worker(l),
+      scan[2][i], l.gid, l.fence, l.started, l.attempts + 1, l.prefetched and 1 or 0, lease.worker(l),
     }
   end
 end

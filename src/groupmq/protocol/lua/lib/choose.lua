@@ -72,7 +72,7 @@ local function pop(g, n, row, batches)
   elseif row > 1 and prefetch.row_allows(g) then
     return members.pop_row(g, row)
   end
-  local free = g.limit - g.running
+  local free = g.concurrency - g.running
   return members.pop(g, free == 1 and 1 or math.min(free, n)), 1
 end
 

@@ -88,7 +88,7 @@ function due.take_back(ids, policy)
   local stalled = {}
   for i = 1, #ids do
     local id, l, rec = ids[i], leases[i], recs[i]
-    if l and rec and (l.ahead or was_not_received(id, l)) then
+    if l and rec and (l.prefetched or was_not_received(id, l)) then
       release_unstarted(id, l, rec)
     elseif l and rec then
       local n, next_step = #stalled, stall_job(id, l, rec, policy)

@@ -16,8 +16,8 @@ asks again when the head has waited long enough, or when it is woken because a j
 local filling = {}
 --- @private
 
--- Whether several jobs of the group may start at once in one batch. A rate limit of the group counts each start. While its breaker is open,
--- only the probe may start. A job behind the head may be held, so that it must not start yet.
+-- Whether several jobs of the group may start at once in one batch. A rate limit of the group counts each start. While
+-- its breaker is open, only the probe may start. A job behind the head may be held, so that it must not start yet.
 function filling.fits(g) return prefetch.keeps_order(g) and not (g.rate or g.opened or g.holds) end
 
 -- Whether a ready group waits for a full batch: fewer than `size` jobs of it wait, and its head has waited less than

@@ -86,5 +86,5 @@ function group_changes.note()
     if state == 'ready' or (not state and at == 'ready') then any_ready = true end
   end
   note_drained()
-  return any_ready and not meta.paused and not rate.is_throttled()
+  return any_ready and not meta.paused and not rate.is_limited()
 end

@@ -44,15 +44,15 @@ function lease.fields(raw)
 end
 
 -- Whether a job in this stage was prefetched.
-function lease.is_ahead(stage) return stage >= lease.FOLLOWS end
+function lease.is_prefetched(stage) return stage >= lease.FOLLOWS end
 
--- The fields of a lease, false if it is damaged. `ahead`: the job was prefetched. The name of the worker is cut out on
--- demand, by lease.worker.
+-- The fields of a lease, false if it is damaged. `prefetched`: the server does not know yet whether it has begun. The
+-- name of the worker is cut out on demand, by lease.worker.
 function lease.decode(raw)
   local fence, started, attempts, stalls, stage, gid, after = lease.fields(raw)
   if not fence then return false end
   return {
-    fence = fence, started = started, attempts = attempts, stalls = stalls, ahead = lease.is_ahead(stage),
+    fence = fence, started = started, attempts = attempts, stalls = stalls, prefetched = lease.is_prefetched(stage),
     begun = stage == lease.BEGUN, follows = stage == lease.FOLLOWS, gid = gid, raw = raw, after = after,
   }
 end

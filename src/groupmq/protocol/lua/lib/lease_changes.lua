@@ -21,8 +21,8 @@ function lease_changes.pack_fresh(fresh, gid, worker) return fresh .. struct.pac
 
 function lease_changes.fresh(stage) return struct.pack('>I6I2I2B', now, 0, 0, stage) end
 
--- Grant a lease to each of `ids`, with the packed value at the same index. `deadline` is text: it and the values are built
--- once for many jobs. Returns the first fence; the fences are consecutive.
+-- Grant a lease to each of `ids`, with the packed value at the same index. `deadline` is text: it and the values are
+-- built once for many jobs. Returns the first fence; the fences are consecutive.
 function lease_changes.grant(ids, packed, deadline)
   local deadlines, granted = {}, {}
   local first, with_fence = meta.next_stamps(#ids), struct.pack
@@ -38,7 +38,7 @@ end
 
 -- Record that the handler of the job was called. The run may end in the same call.
 function lease_changes.begin_run(id, l)
-  l.ahead, l.begun = false, true
+  l.prefetched, l.begun = false, true
   call.begun = call.begun or {}
   call.begun[id] = l
 end

@@ -15,8 +15,8 @@ local prefetch = {}
 -- a turn counts its jobs one by one.
 function prefetch.in_queue() return not (rules.round_robin or rules.ageing or rules.exclusive) end
 
--- Whether it also allows to take heads of other groups, and to offer slots (lib/offer.lua). With a rate limit, such a job
--- would start later than the limit counts it.
+-- Whether it also allows to take heads of other groups, and to offer slots (lib/offer.lua). With a rate limit, such a
+-- job would start later than the limit counts it.
 function prefetch.heads_in_queue() return not rules.rate end
 
 -- Whether jobs are prefetched for this caller of `advance`. max_stalled = 0 means "never redeliver after a crash".
@@ -24,14 +24,14 @@ function prefetch.is_on(who) return prefetch.in_queue() and who.policy.max_stall
 
 -- Whether no other worker can start a later job of the group beside those that one call takes: it runs one job at a
 -- time. Jobs without a group have no order to keep.
-function prefetch.keeps_order(g) return g.limit == 1 or g.id == '' end
+function prefetch.keeps_order(g) return g.concurrency == 1 or g.id == '' end
 
--- Whether the head of the group starts next, whoever takes it. A group that may have to wait is decided only when a slot
--- is free.
+-- Whether the head of the group starts next, whoever takes it. A group that may have to wait is decided only when a
+-- slot is free.
 function prefetch.group_allows(g) return not g.gated and prefetch.keeps_order(g) end
 
 -- The same for jobs behind its head. Jobs without a group are prefetched as heads.
-function prefetch.row_allows(g) return not g.gated and g.limit == 1 end
+function prefetch.row_allows(g) return not g.gated and g.concurrency == 1 end
 
 -- How many of the first `n` stored members may be taken together: those with the priority of the head.
 function prefetch.row_length(stored, n)

@@ -1,14 +1,14 @@
 --[[
 Jobs that a worker prefetches as heads of other groups than those it starts now, or without a group: its reserve
-(lib/choose.lua). They have leases of their own and are `ahead` (lib/lease.lua) until their worker starts them.
+(lib/choose.lua). They have leases of their own and count as prefetched (lib/lease.lua) until their worker starts them.
 
 No job may wait in a reserve while another worker has a free slot. So no worker takes a reserve while another worker is
 known to be idle. Only the last worker that found nothing is known; so a worker that takes a reserve also sets the
-marker `wake`, as if work were left, and a worker that finds nothing to start asks the holders: they are woken, the
+marker `wake`, as if work were left, and a worker that finds nothing to start asks the reservers: they are woken, the
 reply to their next call asks for their reserve, and they give back the jobs they have not started. For PAUSE ms after
 that no worker takes a reserve.
 
-  holders  zset  worker -> when it last took a reserve. A worker that was asked is removed
+  holders  zset  the reservers: worker -> when it last took a reserve. A worker that was asked is removed
   held     in `meta`, 1 while `holders` may have members: idle workers of a queue without reserves read nothing more
   asked    in `meta`, when a worker last had to ask for a reserve
   idle     in `meta`, the last worker that found nothing to start, preceded by the time until which it counts as idle;
@@ -91,19 +91,19 @@ end
 
 -- Record that `worker` has taken a reserve.
 function reserve.took(worker)
-  W.zadd(K.holders, whole(now), worker)
+  W.zadd(K.reservers, whole(now), worker)
   meta.held = true
 end
 
--- Ask all other holders to give back their reserves, because `worker` has a free slot and found nothing to start.
+-- Ask all other reservers to give back their reserves, because `worker` has a free slot and found nothing to start.
 function reserve.ask(worker)
   if not meta.held then return end
-  local found = redis.call('ZRANGE', K.holders, 0, MOST - 1, 'REV', 'WITHSCORES')
+  local found = redis.call('ZRANGE', K.reservers, 0, MOST - 1, 'REV', 'WITHSCORES')
   local left = #found / 2
   for i = 1, #found, 2 do
     local old = math.abs(now - tonumber(found[i + 1])) >= OLD
     if old or found[i] ~= worker then
-      W.zrem(K.holders, found[i])
+      W.zrem(K.reservers, found[i])
       left = left - 1
       if not old then
         mail.send(found[i])

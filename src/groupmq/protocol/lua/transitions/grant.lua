@@ -50,8 +50,8 @@ end
 -- Release the job that was granted to `worker` if it cannot have begun: nobody has received it, or `received` (the
 -- fence of the last grant that the worker has received) says that the worker has not. Returns true if it was released.
 function take_back_granted(worker, received)
-  local holder, id, fence = offer.granted()
-  if holder ~= worker or (received and received >= fence) then return false end
+  local grantee, id, fence = offer.granted()
+  if grantee ~= worker or (received and received >= fence) then return false end
   if not (received or offer.is_unread(worker)) then return false end
   local l, rec = lease.load({ id })[1], redis.call('HGET', K.jobs, id)
   offer.forget(worker, false)
@@ -93,12 +93,12 @@ end
 -- granted to another worker that has not received it, that worker may be gone: the job is released, and the caller asks
 -- again at once. A worker that has made its offer may not block on its key yet, so the job is left to it for GRACE ms.
 function offer_slot(who, may)
-  local holder, _, fence = offer.granted()
-  if holder and holder ~= who.worker then
+  local grantee, _, fence = offer.granted()
+  if grantee and grantee ~= who.worker then
     local till = math.floor(fence / 1000) + GRACE -- fences are times in microseconds
     if till > now then
       horizon.call_again(till)
-    elseif take_back_granted(holder) then
+    elseif take_back_granted(grantee) then
       horizon.call_again(now)
     end
   elseif who.offers and may then

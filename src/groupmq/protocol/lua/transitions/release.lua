@@ -34,9 +34,8 @@ local function release_rate_limited(id, rec, delay)
   release_resting(id, rec, delay)
 end
 
--- Release a job that an operator has asked for and that has not begun. The operator acts on it with its next call. Until
--- then no worker may take it again, or it would run although the operator found it waiting. (While the queue or the
--- group is paused, no worker does.)
--- ASKED: longer than the operator pauses between two calls (client/queue/settling.py).
-local ASKED = 100
+-- Release a job that an operator has asked for and that has not begun. The operator acts on it with its next call.
+-- Until then no worker may take it again, or it would run although the operator found it waiting. (While the queue or
+-- the group is paused, no worker does.)
+local ASKED = 100 -- ms; longer than the operator pauses between two calls (client/queue/settling.py)
 local function release_asked(id, rec) release_resting(id, rec, ASKED) end

@@ -33,11 +33,11 @@ local take_next
 local NOTHING = { {}, 0, {}, {} }
 
 -- `t`, the jobs of this call. As chosen: groups, lengths, ids, recs, states, raw_states, and `last`, the last index at
--- which prefetched jobs have room. As taken: taken (ids), found (records), found_states, leases; and of those that start
--- now: started, gids, attempts. could_start: since when the jobs that never ran could have started.
+-- which prefetched jobs have room. As taken: taken (ids), found (records), found_states, leases; and of those that
+-- start now: started, gids, attempts. could_start: since when the jobs that never ran could have started.
 
--- Take the jobs from index `first` to `last` behind the head that was taken as the `m`-th job. Returns how many jobs are
--- taken now, and how many of them start.
+-- Take the jobs from index `first` to `last` behind the head that was taken as the `m`-th job. Returns how many jobs
+-- are taken now, and how many of them start.
 local function take_behind(t, g, first, last, m, n_started, who)
   local ids, recs, states, large, together = t.ids, t.recs, t.states, meta.large, who.together
   local taken, found, leases, could_start, head = t.taken, t.found, t.leases, t.could_start, m
@@ -60,7 +60,7 @@ local function take_behind(t, g, first, last, m, n_started, who)
     could_start[#could_start + 1] = since
   end
   members.follow(g, m - head)
-  if g.limit > 1 then group.touch(g) end -- no group: the next of these jobs may start
+  if g.concurrency > 1 then group.touch(g) end -- no group: the next of these jobs may start
   return m, n_started
 end
 
@@ -108,11 +108,11 @@ local function take_chosen(t, n, who)
   return m, rows, n_rows, n_started
 end
 
--- Take up to `n` heads and the jobs prefetched behind them, up to `row` of a group and `most` in all; if these are fewer
--- than `fill`, prefetch further heads. Returns the jobs as the client reads them: ids, the first fence (fences are
--- consecutive), states ({} = no job has run yet), records, data that is kept beside them (lib/bodies.lua); how many jobs
--- of each group were taken together, {} = one each; whether a worker that asks now would get more; and whether there
--- were fewer than `n` heads. `who`: the arguments of advance. `more_due`: as for choose.jobs.
+-- Take up to `n` heads and the jobs prefetched behind them, up to `row` of a group and `most` in all; if these are
+-- fewer than `fill`, prefetch further heads. Returns the jobs as the client reads them: ids, the first fence (fences
+-- are consecutive), states ({} = no job has run yet), records, data that is kept beside them (lib/bodies.lua); how many
+-- jobs of each group were taken together, {} = one each; whether a worker that asks now would get more; and whether
+-- there were fewer than `n` heads. `who`: the arguments of advance. `more_due`: as for choose.jobs.
 function take_next(n, row, most, who, more_due, fill)
   local is_fit = reserve.fitness(who.policy.max_attempts)
   local groups, lengths, ids, left, full, unfilled = choose.jobs(n, row, most, more_due, fill, is_fit, who.together)
