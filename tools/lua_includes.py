@@ -64,7 +64,9 @@ def _without_comments_and_strings(text: str) -> str:
 def faults(folder: Path) -> list[str]:
     """The faults of the includes, one line for each."""
     shared = [
-        f"{part}/{path.stem}" for part in ("lib", "transitions") for path in sorted((folder / part).glob("*.lua"))
+        path.relative_to(folder).with_suffix("").as_posix()
+        for part in ("lib", "transitions")
+        for path in sorted((folder / part).rglob("*.lua"))
     ]
     names = shared + functions.names()
     files = {name: File(name, (folder / f"{name}.lua").read_text("utf-8")) for name in names}

@@ -261,7 +261,7 @@ class Engine:
         return self.call(commands.switch(paused=False, group_id=group, now=self.now))
 
     def limit(self, group: str, n: int) -> bool:
-        return self.call(commands.switch(group_id=group, limit=n, now=self.now))
+        return self.call(commands.switch(group_id=group, concurrency=n, now=self.now))
 
     def cancel(self, *job_ids: str) -> dict[str, str]:
         """Cancel jobs. Returns the state that each was found in."""

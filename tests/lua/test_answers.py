@@ -1,4 +1,4 @@
-"""lib/answered.lua: a call that is resent gets the same answer and changes nothing."""
+"""lib/kept_replies.lua: a call that is resent gets the same answer and changes nothing."""
 
 from __future__ import annotations
 

@@ -257,7 +257,10 @@ def test_an_error_of_a_script_names_the_lua_file_and_line(engine: Engine) -> Non
     assert record.unpack(engine.view("a").record).group_id == "g"
 
 
-@pytest.mark.parametrize("damaged", [b"", b"12345678", b"x" * 19])
+DAMAGED_LEASES = [b"", b"12345678", b"x" * 19, b"x" * 40]
+
+
+@pytest.mark.parametrize("damaged", DAMAGED_LEASES)
 def test_a_damaged_lease_stops_no_other_job(engine: Engine, damaged: bytes) -> None:
     """It counts as missing. Otherwise every call that reads it would fail, and its worker would retry for ever."""
     engine.add("a", group="a")
@@ -272,6 +275,48 @@ def test_a_damaged_lease_stops_no_other_job(engine: Engine, damaged: bytes) -> N
     assert "c" in [job.id for job in engine.take(10)]
     engine.run(engine.operations.repair())
     assert engine.violations() == []
+
+
+@pytest.mark.parametrize("damaged", DAMAGED_LEASES)
+def test_a_damaged_lease_stops_no_call_that_looks_at_all_leases(engine: Engine, damaged: bytes) -> None:
+    engine.add("a", group="a")
+    engine.add("b", group="b")
+    one, other = engine.take(2)
+    engine.client.hset(engine.key("leases"), one.id, damaged)
+    for groups in (None, ["a", "b"]):
+        assert [run.id for run in engine.call(commands.list_runs("0", groups)).found] == [other.id]
+    for group in (None, "a", "b"):
+        recalled = engine.call(commands.recall_page("0", group, engine.now))
+        assert [*recalled.unsettled, *recalled.running] == ([] if group == "a" else [other.id])
+    scanned = engine.call(commands.scan_groups("0", first=5, now=engine.now)).found
+    assert [group.id for group in scanned] == ["b"]
+    waits = engine.call(commands.waits(now=engine.now))
+    assert waits.running == {"w": 1}
+    engine.run(engine.operations.repair())
+
+
+@pytest.mark.parametrize("damaged", DAMAGED_LEASES)
+def test_repair_takes_back_a_job_whose_lease_is_damaged(engine: Engine, damaged: bytes) -> None:
+    engine.add("a", group="a")
+    engine.add("b", group="b")
+    one, other = engine.take(2)
+    engine.client.hset(engine.key("leases"), one.id, damaged)
+    mended = engine.run(engine.operations.repair()).mended
+    assert mended["lease that cannot be read"] == [one.id]
+    assert engine.violations() == []
+    assert engine.complete(one, other) == [0, 1]
+    assert engine.run_all() == [one.id]
+
+
+@pytest.mark.parametrize("damaged", DAMAGED_LEASES)
+def test_repair_drops_a_damaged_lease_of_a_group_that_is_not_listed(engine: Engine, damaged: bytes) -> None:
+    engine.add("a", "b", group="a")
+    one = engine.take_one()
+    engine.client.hset(engine.key("leases"), one.id, damaged)
+    engine.client.hdel(engine.key("groups"), "a")
+    engine.run(engine.operations.repair())
+    assert engine.violations() == []
+    assert engine.run_all() == ["a", "b"]
 
 
 DAMAGED_TURNS = [b"", b"\xc1", b"\x01", b"\x90", b"\x94\0\0\0\0", b"\x92\xa1w\x01"]

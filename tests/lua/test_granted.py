@@ -77,7 +77,7 @@ def test_one_of_a_dead_worker_is_settled_by_its_lease(engine: Engine, granted: T
 
 def test_it_counts_as_running_from_the_start(engine: Engine, granted: Taken) -> None:
     [run] = engine.call(commands.list_runs("0", now=engine.now)).found
-    assert (run.id, run.ahead) == ("a", 0)
+    assert (run.id, run.prefetched) == ("a", 0)
     assert engine.stall(LEASE) == [commands.Stalled("a", "g", final=False)]
     assert engine.view("a").stored.attempts == 1
 

@@ -109,6 +109,6 @@ def _compare_groups(call: Carry, model: Model, groups: Sequence[str], now: int) 
     assert (listed.total, dict(listed.found)) == (len(model.blocked), model.blocked)
     opened = call(commands.list_since("opened", 0, 100, now))
     assert (opened.total, dict(opened.found)) == (len(model.opened_since()), model.opened_since())
-    runs = {run.id: (run.group_id, run.fence, run.ahead) for run in call(commands.list_runs("0", now=now)).found}
+    runs = {run.id: (run.group_id, run.fence, run.prefetched) for run in call(commands.list_runs("0", now=now)).found}
     leases = [(job.id, job.group, job.lease) for job in model.in_state("active")]
     assert runs == {i: (group, lease.fence, int(lease.ahead)) for i, group, lease in leases if lease}

@@ -132,7 +132,7 @@ class QueueMachine(Deciding):
         self, which: int, paused: bool | None = None, limit: int | None = None, rate: tuple[int, ...] | None = None
     ) -> None:
         group = self.groups[which % len(self.groups)]
-        answer = self.call(commands.switch(group_id=group, paused=paused, limit=limit, rate=rate, now=self.now))
+        answer = self.call(commands.switch(group_id=group, paused=paused, concurrency=limit, rate=rate, now=self.now))
         same(answer, self.model.switch_group(group, self.now, paused=paused, limit=limit, rate=rate))
 
     def clean(self, which: int, detail: int) -> None:

@@ -61,7 +61,7 @@ MUTANTS = [
         "running > 0 and running or 0\n  group.touch(g)",
         "running > 0 and running or 0",
     ),
-    Mutant("limit ignored", "if g.running >= g.limit or", "if"),
+    Mutant("limit ignored", "if g.running >= g.concurrency or", "if"),
     Mutant(
         "limit raised and nobody told",
         "group.touch(g)\nlocal was",
@@ -71,7 +71,7 @@ MUTANTS = [
     Mutant("pause of the queue ignored", "if meta.paused then n = 0 end", ""),
     Mutant(
         "burst goes on in a paused queue",
-        "if meta.paused or rate.is_throttled() then return 0",
+        "if meta.paused or rate.is_limited() then return 0",
         "if false then return 0",
     ),
     Mutant("burst ends though jobs are ready", "ZCARD', K.ready) > 0 and 1 or 0", "ZCARD', K.ready) > 1 and 1 or 0"),
@@ -117,7 +117,11 @@ MUTANTS = [
     Mutant("new due time, old place", "record.moved_to(job.rec, time)", "job.rec"),
     # Time
     Mutant("delay truncated to seconds", "K.delayed, whole(time)", "K.delayed, whole(time - time % 1000)"),
-    Mutant("due job left in delayed", "    W.zrem(K.delayed, ids[i])\n", ""),
+    Mutant(
+        "due job left in delayed",
+        "  undelay_job(id, rec)\n",
+        "  local g = group.get(record.group_of(rec))\n  g.delayed = g.delayed - 1\n  group.touch(g)\n",
+    ),
     Mutant("due one millisecond late", "if time > now or #ripe == batch", "if time >= now or #ripe == batch"),
     Mutant("next due time not told", "horizon.found(tonumber(first[2]))", ""),
     Mutant("group starts before all that is due has joined", "more_due and may_lack(g)", "false", "backlog: steady"),
@@ -159,8 +163,8 @@ MUTANTS = [
     Mutant("same id twice in one batch", "not (existing[i] or (already and already[id]))", "not existing[i]"),
     Mutant(
         "delayed job removed and still counted",
-        "local g = find.group(job)\n      g.delayed = math.max(0, g.delayed - 1)\n",
-        "local g = find.group(job)\n",
+        "  elseif job.state == 'delayed' then\n    undelay_job(job.id, job.rec)\n",
+        "  elseif job.state == 'delayed' then\n    W.zrem(K.delayed, job.id)\n",
     ),
     # Windows and rests
     Mutant("rest ignored", "elseif g.rest > time then time = g.rest end", "end", "steady"),
@@ -205,7 +209,7 @@ MUTANTS = [
         "if now - last < per then return allowed, last + per end",
         "queue rate",
     ),
-    Mutant("queue over its rate and nobody told when it may", "starts.throttle(throttled)", "", "queue rate"),
+    Mutant("queue over its rate and nobody told when it may", "starts.limit_until(limited_until)", "", "queue rate"),
     # Fairness
     Mutant(
         "group keeps its ticket though it was served",

@@ -11,6 +11,6 @@ ANSWERS = [
     Mutant("a call is given the answer of another", FOUND, "if raw then return"),
     Mutant("a sending that was overtaken runs as well", "again or math.abs(now - meta.resent) < KEEP", "again"),
     Mutant("nobody told that a call was sent again", "if call.again then meta.resent = now end", ""),
-    Mutant("a call does not wait for the one that it follows", "if not answer and before and", "if false and"),
-    Mutant("answers forgotten", "if call.requester then answered.note(reply) end\n", ""),
+    Mutant("a call does not wait for the one that it follows", "if not reply and before and", "if false and"),
+    Mutant("answers forgotten", "if call.requester then kept_replies.note(reply) end\n", ""),
 ]

@@ -5,16 +5,17 @@ from __future__ import annotations
 from tests.model.mutant import Mutant
 
 STEADY = "batches: steady"
-FITS = "(g.limit == 1 or g.id == '') and not (g.rate or g.opened or g.holds)"
+MAY = "may(states[i], max, has_ttl, default, together)"
+FITS = "prefetch.keeps_order(g) and not (g.rate or g.opened or g.holds)"
 
 BATCHES = [
     # Which start together
-    Mutant("jobs of a batch are prefetched", "wait and stage or lease.FOLLOWS", "lease.FOLLOWS", STEADY),
+    Mutant("jobs of a batch are prefetched", "together and t.stage or lease.FOLLOWS", "lease.FOLLOWS", STEADY),
     Mutant("no batches at all", "if row > 1 and filling.fits(g) then return", "if false then return", STEADY),
     Mutant("one too many in a batch", "math.min(#stored, n), record", "math.min(#stored, n + 1), record", STEADY),
-    Mutant("job that ran before is not alone", "if not rec or states[i] then break", "if not rec then break", STEADY),
-    Mutant("batch behind a job that ran before", "lengths[r] > 1 and not s and", "lengths[r] > 1 and", STEADY),
-    Mutant("job that may run once is not alone", "not wait) or (max > 0 and max or default) == 1", "not wait)", STEADY),
+    Mutant("job that ran before is not alone", MAY, MAY.replace("states[i]", "false"), STEADY),
+    Mutant("batch behind a job that ran before", "and prefetch.may_lead(s,", "and prefetch.may_lead(false,", STEADY),
+    Mutant("job that may run once is not alone", MAY, MAY.replace("max", "2"), STEADY),
     Mutant(
         "less urgent job in a batch",
         "while record.priority_of(stored[last]) ~= priority do last = last - 1 end",
@@ -34,17 +35,20 @@ BATCHES = [
         "two batches without a group", "if g.state == 'ready' and wait and length > 1 then", "if false then", STEADY
     ),
     Mutant(
-        "group busy after a batch without one", "if g.limit > 1 then group.touch(g) end -- no group", "-- no", STEADY
+        "group busy after a batch without one",
+        "if g.concurrency > 1 then group.touch(g) end -- no group",
+        "-- no",
+        STEADY,
     ),
     # Events and stored state
     Mutant(
         "only the first of a batch is told",
-        "            n_started = n_started + 1\n"
-        "            started_ids[n_started], gids[n_started], attempts[n_started] = ids[i], g.id, 1\n",
+        "      n_started = n_started + 1\n"
+        "      t.started[n_started], t.gids[n_started], t.attempts[n_started] = id, g.id, 1\n",
         "",
         STEADY,
     ),
-    Mutant("job of a batch expires", "            if has_ttl then W.zrem(K.expiring, ids[i]) end\n", "", STEADY),
+    Mutant("job of a batch expires", "      if has_ttl then W.zrem(K.expiring, id) end\n", "", STEADY),
     Mutant("batch that is sent again falls apart", "A.together and rows or false", "false", STEADY),
     # Waiting for a full batch
     Mutant(

@@ -49,7 +49,7 @@ BODIES = [
     ),
     Mutant(
         "large data of a job behind another not given to the worker",
-        "          if large and not bodies.bring(ids[i], rec, m + 1) then break end\n",
+        "    if large and not bodies.bring(id, rec, m + 1) then break end\n",
         "",
         "rows: default",
     ),

@@ -31,11 +31,16 @@ BREAKING = [
     Mutant("two jobs are tried at once", " or (g.opened and g.running > 0)", "", OPEN),
     Mutant(
         "jobs are prefetched behind the one that is tried",
-        "g.limit == 1 and not g.gated then\n    return members.pop_row",
-        "g.limit == 1 then\n    return members.pop_row",
+        "prefetch.row_allows(g) then\n    return members.pop_row",
+        "g.concurrency == 1 then\n    return members.pop_row",
         ROWS,
     ),
-    Mutant("the job that is tried is reserved", "if g.gated or (g.limit ~= 1", "if (g.limit ~= 1", ROWS),
+    Mutant(
+        "the job that is tried is reserved",
+        "prefetch.group_allows(g) then return false end\n    local",
+        "prefetch.keeps_order(g) then return false end\n    local",
+        ROWS,
+    ),
     Mutant(
         "breaker stays open after a success", "      if g.failures then breaker_changes.succeeded(g) end\n", "", OPEN
     ),

@@ -21,22 +21,27 @@ GRANTS = [
     ),
     Mutant(
         "job granted where two may run at once",
-        "g.gated or (g.limit ~= 1 and g.id ~= '') then return false end\n  group_state",
+        "not prefetch.group_allows(g) then return false end\n  group_state",
         "g.gated then return false end\n  group_state",
         "steady",
     ),
     Mutant(
         "job granted whose start a rate counts",
-        "horizon.is_reached() or g.gated or",
-        "horizon.is_reached() or",
+        "horizon.is_reached() or not prefetch.group_allows(g) then",
+        "horizon.is_reached() or not prefetch.keeps_order(g) then",
         "group rate",
     ),
     Mutant("one of several jobs granted", "not (ids[2] or ttl or data) then", "not (ttl or data) then"),
     Mutant("job with a ttl granted", "not (ids[2] or ttl or data) then", "not (ids[2] or data) then", "default"),
     # The offer
     Mutant("an offer outlives work that is ready", "elseif call.wake and offer.standing() then", "elseif false then"),
-    Mutant("an offer where the queue has a rate", "has_rows() and not rules.rate)", "has_rows())", "queue rate"),
-    Mutant("an offer with round robin", "offer_slot(who, has_rows() and", "offer_slot(who, true and", "round robin"),
+    Mutant(
+        "an offer where the queue has a rate",
+        "prefetch.in_queue() and prefetch.heads_in_queue())",
+        "true)",
+        "queue rate",
+    ),
+    Mutant("an offer with round robin", "offer_slot(who, prefetch.in_queue() and", "offer_slot(who,", "round robin"),
     Mutant(
         "an offer that is withdrawn stands",
         "if A.offers == false then withdraw_offer(A.worker, A.received or 0) end",
@@ -83,13 +88,13 @@ GRANTS = [
     ),
     Mutant(
         "a grant that nobody received waits for its lease",
-        "    elseif take_back_granted(holder) then\n      horizon.call_again(now)\n    end",
+        "    elseif take_back_granted(grantee) then\n      horizon.call_again(now)\n    end",
         "    end",
     ),
     Mutant(
         "a worker that may take a grant back is not told to ask again",
-        "take_back_granted(holder) then\n      horizon.call_again(now)",
-        "take_back_granted(holder) then\n      local _ = now",
+        "take_back_granted(grantee) then\n      horizon.call_again(now)",
+        "take_back_granted(grantee) then\n      local _ = now",
     ),
     Mutant(
         "a worker does not come back for a grant",
@@ -116,7 +121,7 @@ GRANTS = [
         "  take_back_granted(worker, received)\n  offer.withdraw(worker)",
         "  offer.withdraw(worker)",
     ),
-    Mutant("a grant that nobody received stalls", "(l.ahead or was_not_received(id, l))", "l.ahead"),
+    Mutant("a grant that nobody received stalls", "(l.prefetched or was_not_received(id, l))", "l.prefetched"),
     Mutant(
         "a grant that was handed out does not stall", "fence == l.fence and offer.is_unread(worker)", "fence == l.fence"
     ),

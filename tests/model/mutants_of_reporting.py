@@ -87,7 +87,7 @@ REPORTING = [
     Mutant("log without a bound", "if #log > MOST_LINES then", "if false then", "steady"),
     Mutant("full log stays as it is", "table.remove(log, 1)", "table.remove(log)", "steady"),
     Mutant("log outlives its job", "    W.hdel(K.logs, id)\n", "", "steady"),
-    Mutant("log outlives its completed job", "    W.give('HDEL', K.logs, ids)\n", "", "steady"),
+    Mutant("log outlives its completed job", "    W.hdel_all(K.logs, ids)\n", "", "steady"),
     Mutant("no call looks for progress", "meta.progress = true", "", "steady"),
     # Events
     Mutant(
@@ -107,8 +107,8 @@ REPORTING = [
     Mutant("results of completed jobs not told", "column(#ids, sizes, -1)", "-1"),
     Mutant(
         "completed jobs told to be of one group",
-        "  events.completed(ids, gids, attempts, sizes, any_ahead",
-        "  for i = 2, n do gids[i] = gids[1] end\n  events.completed(ids, gids, attempts, sizes, any_ahead",
+        "  events.completed(ids, gids, attempts, sizes, any_prefetched",
+        "  for i = 2, n do gids[i] = gids[1] end\n  events.completed(ids, gids, attempts, sizes, any_prefetched",
     ),
     Mutant("drained though another group lives", " and redis.call('HLEN', K.groups) == gone", ""),
     Mutant("pause told again", "A.paused ~= nil and A.paused ~= (conf.paused or false)", "A.paused ~= nil"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.model.mutant import Mutant
 
 STEADY = "rows: steady"
+MAY = "may(states[i], max, has_ttl, default, together)"
 
 ROWS = [
     # Who follows
@@ -15,28 +16,28 @@ ROWS = [
         "",
         STEADY,
     ),
-    Mutant("job with a ttl follows", "if (has_ttl and not wait) or (max", "if (max", STEADY),
-    Mutant("job that may run once follows", ") or (max > 0 and max or default) == 1", ")", STEADY),
-    Mutant("job that may run once by default follows", "(max > 0 and max or default) == 1", "max == 1", STEADY),
-    Mutant("job that ran before follows", "if not rec or states[i] then break", "if not rec then break", STEADY),
-    Mutant("job that ran before is followed", "lengths[r] > 1 and not s and", "lengths[r] > 1 and", STEADY),
+    Mutant("job with a ttl follows", MAY, MAY.replace("has_ttl", "false"), STEADY),
+    Mutant("job that may run once follows", MAY, MAY.replace("max", "2"), STEADY),
+    Mutant("job that may run once by default follows", MAY, MAY.replace("default", "2"), STEADY),
+    Mutant("job that ran before follows", MAY, MAY.replace("states[i]", "false"), STEADY),
+    Mutant("job that ran before is followed", "and prefetch.may_lead(s,", "and prefetch.may_lead(false,", STEADY),
     Mutant(
         "job that may run once is followed",
-        "lengths[r] > 1 and not s and (max > 0 and max or default) > 1 then",
-        "lengths[r] > 1 and not s then",
+        "and prefetch.may_lead(s, max, default)",
+        "and prefetch.may_lead(s, 2, default)",
         STEADY,
     ),
     Mutant(
         "one that may not follow is passed over",
-        "== 1 then break end\n          if large and not bodies.bring(ids[i], rec, m + 1) then break end\n"
-        "          m = m + 1\n          taken[m], found[m], terms[m] = ids[i], rec, ahead\n",
-        "~= 1 then\n          m = m + 1\n          taken[m], found[m], terms[m] = ids[i], rec, ahead\nend\n",
+        f"if not {MAY} then break end\n    if large and not bodies.bring(id, rec, m + 1) then break end\n"
+        "    m = m + 1\n    taken[m], found[m], leases[m] = id, rec, value\n",
+        f"if {MAY} then\n    m = m + 1\n    taken[m], found[m], leases[m] = id, rec, value\nend\n",
         STEADY,
     ),
-    Mutant("rows where no job may stall", "row = (ahead or who.together)", "row = (has_rows or who.together)", STEADY),
-    Mutant("rows where two may run at once", "row > 1 and g.limit == 1 and", "row > 1 and", STEADY),
+    Mutant("rows where no job may stall", "row = (prefetches or who", "row = (prefetch.in_queue() or who", STEADY),
+    Mutant("rows where two may run at once", "row > 1 and prefetch.row_allows(g)", "row > 1 and not g.gated", STEADY),
     Mutant(
-        "rows where a group has to wait", "g.limit == 1 and not g.gated then", "g.limit == 1 then", "rows: event time"
+        "rows where a group has to wait", "and prefetch.row_allows(g)", "and g.concurrency == 1", "rows: event time"
     ),
     Mutant("rows with round robin", "(rules.round_robin or rules.ageing", "(rules.ageing", "rows: round robin"),
     Mutant("rows where waiting counts", "rules.round_robin or rules.ageing", "rules.round_robin", "rows: ageing"),
@@ -47,9 +48,7 @@ ROWS = [
         "rows: queue rate",
     ),
     Mutant("row before the head of another group", "- count - other_heads or", "- count or", "rows: queue rate"),
-    Mutant(
-        "rows where groups have a rate", "g.limit == 1 and not g.gated then", "g.limit == 1 then", "rows: group rate"
-    ),
+    Mutant("rows where groups have a rate", "and prefetch.row_allows(g)", "and g.concurrency == 1", "rows: group rate"),
     Mutant("rows where one worker has the turn", "rules.ageing or rules.exclusive", "rules.ageing", "rows: exclusive"),
     Mutant(
         "row read past what this call has changed",
@@ -68,9 +67,9 @@ ROWS = [
     Mutant(
         "followers not counted as running", "g.running, g.popped, g.pos = g.running + n,", "g.popped, g.pos =", STEADY
     ),
-    Mutant("one too many leaves its group with a row", "{ -g.popped, -1 }", "{ -g.popped - 1, -1 }", STEADY),
-    Mutant("row removed from the wrong end", "{ -g.popped, -1 }", "{ 0, g.popped - 1 }", STEADY),
-    Mutant("row not removed", "if g.popped then W.give('ZREMRANGEBYRANK', key, { -g.popped, -1 }) end", "", STEADY),
+    Mutant("one too many leaves its group with a row", "ranks(n) return -n, -1", "ranks(n) return -n - 1, -1", STEADY),
+    Mutant("row removed from the wrong end", "ranks(n) return -n, -1", "ranks(n) return 0, n - 1", STEADY),
+    Mutant("row not removed", "if g.popped then W.zrem_ranks(key, waiting.ranks(g.popped)) end", "", STEADY),
     Mutant("rows not told to the worker", "n_rows < m and rows or {}", "{}", STEADY),
     Mutant("rows told where there are none", "n_rows < m and rows or {}", "rows", STEADY),
     Mutant("rows not told again", "if (begins or l.follows) and l.gid == before then", "if false then", STEADY),
@@ -83,7 +82,7 @@ ROWS = [
     # How they end
     Mutant(
         "expired followers have stalled",
-        "if l and rec and (l.ahead or was_not_received(id, l)) then",
+        "if l and rec and (l.prefetched or was_not_received(id, l)) then",
         "if false then",
         STEADY,
     ),
@@ -95,7 +94,7 @@ ROWS = [
     ),
     Mutant(
         "expired follower lost",
-        "function release_unstarted(id, l, rec)\n  end_run(id, l)\n  put_back(id, rec)",
+        "function release_unstarted(id, l, rec)\n  end_run(id, l)\n  release_job(id, rec)",
         "function release_unstarted(id, l)\n  end_run(id, l)",
         STEADY,
     ),
@@ -148,23 +147,31 @@ ROWS = [
     Mutant(
         "granted job acted on before its worker has answered",
         "(l and job.rec) or l.begun then return false",
-        "(l and job.rec) or not l.ahead then return false",
+        "(l and job.rec) or not l.prefetched then return false",
         STEADY,
     ),
     Mutant("granted job counts as begun", "who.confirms and lease.GRANTED or", "false and lease.GRANTED or", STEADY),
     Mutant(
-        "granted job whose lease is over given back", "  if l.ahead then\n    release_unst", "  do release_unst", STEADY
+        "granted job whose lease is over given back",
+        "  if l.prefetched then\n    release_unst",
+        "  do release_unst",
+        STEADY,
     ),
-    Mutant("begin of a granted job not recorded", "    elseif not l.begun then\n", "    elseif l.ahead then\n", STEADY),
+    Mutant(
+        "begin of a granted job not recorded", "    elseif not l.begun then\n", "    elseif l.prefetched then\n", STEADY
+    ),
     Mutant(
         "renewal does not say that a job has begun",
-        "if not (l.begun or l.ahead) then begin_job(",
+        "if not (l.begun or l.prefetched) then begin_job(",
         "if false then begin_job(",
         STEADY,
     ),
     Mutant("recall told after the renewal that settles it", "(kind == RECALL and begun[id])", "false", STEADY),
     Mutant(
-        "begin of a follower told by its renewal", "if not (l.begun or l.ahead) then", "if not l.begun then", STEADY
+        "begin of a follower told by its renewal",
+        "if not (l.begun or l.prefetched) then",
+        "if not l.begun then",
+        STEADY,
     ),
     Mutant("job that was asked for taken again", "  elseif asked and not (", "  elseif false and not (", STEADY),
     Mutant("group rests after a pause", " and not (meta.paused or group.get(l.gid).paused) then", " then", STEADY),
@@ -175,28 +182,31 @@ ROWS = [
         STEADY,
     ),
     # Events
-    Mutant("followers are ahead of nobody", "wait and stage or lease.FOLLOWS)", "stage)", STEADY),
+    Mutant("followers are ahead of nobody", "together and t.stage or lease.FOLLOWS)", "t.stage)", STEADY),
     Mutant(
         "followers active at once",
         "      rows[n_rows] = m - head + 1\n",
         "      rows[n_rows] = m - head + 1\n"
         "for i = head + 1, m do\n"
-        "started_ids[#started_ids + 1], gids[#gids + 1], attempts[#attempts + 1] = taken[i], g.id, 1 end\n",
+        "started[#started + 1], gids[#gids + 1], attempts[#attempts + 1] = taken[i], g.id, 1 end\n",
         STEADY,
     ),
     Mutant(
         "start of a follower that completes not told",
-        "if ahead then columns[6]",
+        "if prefetched then columns[6]",
         "if false then columns[6]",
         STEADY,
     ),
     Mutant(
-        "start of those beside a follower told again", "columns[7] = ahead, worker", "columns[7] = 1, worker", STEADY
+        "start of those beside a follower told again",
+        "columns[7] = prefetched, worker",
+        "columns[7] = 1, worker",
+        STEADY,
     ),
     Mutant(
         "worker of a follower not told",
-        "columns[7] = ahead, worker",
-        "columns[7] = ahead, ''",
+        "columns[7] = prefetched, worker",
+        "columns[7] = prefetched, ''",
         STEADY,
     ),
     Mutant(
@@ -211,7 +221,7 @@ ROWS = [
         "announce_begin(id, l)",
         STEADY,
     ),
-    Mutant("start told that was told before", "l.ahead, l.begun = false, true", "l.begun = true", STEADY),
+    Mutant("start told that was told before", "l.prefetched, l.begun = false, true", "l.begun = true", STEADY),
     Mutant(
         "that one has begun not told",
         "  announce_begin(id, l)\n  lease_changes.begin_run(id, l)\n",

@@ -24,7 +24,7 @@ WAITS = [
     ),
     Mutant(
         "job that was taken ahead counts as running",
-        "if not l.ahead then call.running",
+        "if not l.prefetched then call.running",
         "if true then call.running",
         "rows: steady",
     ),

@@ -204,7 +204,7 @@ def _meta(model: Model) -> dict[str, str]:
         "order": model.order,
         "ttls": int(model.had_ttl),
         "progress": int(model.had_progress),
-        "throttled": model.throttled,
+        "limited_until": model.throttled,
         "epoch": model.turns_begun,
         "held": int(model.held),
         "asked": model.asked,

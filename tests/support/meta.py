@@ -6,7 +6,7 @@ import struct
 from typing import Any, NamedTuple
 
 NUMBERS = (
-    *(("stamp", 7), ("seq", 6), ("order", 6), ("due", 7), ("limit", 4), ("repeat_at", 6), ("throttled", 6)),
+    *(("stamp", 7), ("seq", 6), ("order", 6), ("due", 7), ("limit", 4), ("repeat_at", 6), ("limited_until", 6)),
     *(("stopping", 6), ("period", 6), ("resent", 6), ("asked", 6), ("logged", 6), ("log_bytes", 4), ("epoch", 6)),
     *((name, 1) for name in ("paused", "overrides", "ttls", "progress", "large", "interrupts", "attempts", "loose")),
     ("held", 1),

@@ -86,7 +86,7 @@ class Unanswered(Generic[T]):
             try:
                 reply = self._reply(command)
             except ServerRefused as refusal:
-                reply = self._execute(self._steps.throw(refusal), "look_answer")
+                reply = self._execute(self._steps.throw(refusal), "look_kept_reply")
             while isinstance(reply, redis.exceptions.ResponseError):
                 # The settings have changed since: the client reads them and sends the call once more.
                 command = self._steps.throw(reply)

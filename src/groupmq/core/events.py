@@ -141,7 +141,7 @@ def _read(raw: Any, serializer: Serializer) -> Entry:
 _COLUMNS: dict[str, tuple[str, ...]] = {
     "active": ("attempt", "worker"),
     "begun": ("attempt", "worker"),
-    "completed": ("attempt", "size", "ahead", "worker"),
+    "completed": ("attempt", "size", "prefetched", "worker"),
     "retrying": ("attempt", "delay", "reason"),
     "failed": ("attempt", "reason", "stacktrace"),
     "stalled": ("attempt", "final"),
@@ -171,7 +171,7 @@ def _rows(kinds: list[list[Any]], blob: bytes) -> Iterator[tuple[Any, str, str, 
             }
             if kind == "completed":
                 size, worker = rest.pop("size"), rest.pop("worker", None)
-                if rest.pop("ahead", 0):
+                if rest.pop("prefetched", 0):
                     # It was prefetched, so no `active` was published: this column stands for both events.
                     yield "active", ids[i], groups[i], {"attempt": rest["attempt"], "worker": worker}
                 if size >= 0:

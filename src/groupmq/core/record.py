@@ -11,6 +11,7 @@ import msgspec
 # (2 + 4 bytes), max_attempts, flags, length of the group id
 _FIXED = struct.Struct(">HQHIHIHBH")
 _SORT_KEY = struct.Struct(">HQ6xHI")
+_MEMBER_ID_AT = 16
 _BODY = struct.Struct(">HBH")
 _BODY_AT = 22
 _SIZE = struct.Struct(">H")
@@ -127,6 +128,11 @@ def parts(raw: bytes) -> tuple[int, str | None, dict[str, Any], bytes, bytes]:
     else:
         options = _NO_OPTIONS
     return max_attempts, group, options, raw[at:], raw[:_BODY_AT]
+
+
+def id_of(member: bytes) -> bytes:
+    """The job of a member of a group: its sort key, then its id."""
+    return member[_MEMBER_ID_AT:]
 
 
 def read_sort_key(raw: bytes) -> tuple[int, int, int]:

@@ -8,7 +8,7 @@ file has, in this order: what it does, the files it includes, helpers, and one l
     --- @plain [flag ...]             does not need the queue to exist
 
 A flag is one of the server's own (`allow-oom`). `remembers`: its answers are kept for a while, for calls that are sent
-again (`lua/lib/answered.lua`).
+again (`lua/lib/kept_replies.lua`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Requesters: the names by which the server recognises a call that is sent again.
 
 A client names a requester for each call that changes something, and counts the calls of a requester. The server keeps
-the answer to the last call of each (`lua/lib/answered.lua`), so one requester must never have two calls under way: a
+the reply to the last call of each (`lua/lib/kept_replies.lua`), so one requester must never have two calls under way: a
 client has as many requesters as it has calls under way at once.
 
 A call that is sent before its predecessor was answered names the request of that one too, and takes effect only after

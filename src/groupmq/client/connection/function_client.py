@@ -4,7 +4,7 @@ A library is loaded once and costs a call nothing; a script is set up again by e
 100 us. Some servers have no FUNCTION, and some users may not use it, so both ways exist, and the first call finds out
 which one works. Every function is safe to resend: it does the same again without harm, or the server has kept its
 answer, which it finds by the requester and the number that are sent with the call (`protocol/requesters.py`,
-`lua/lib/answered.lua`).
+`lua/lib/kept_replies.lua`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from groupmq.core.queue_options import QueueArguments
 from groupmq.core.settings import StoredQueue
 from groupmq.protocol import commands, functions
 from groupmq.protocol.call import Call
-from groupmq.protocol.commands import look_answer
+from groupmq.protocol.commands import look_kept_reply
 from groupmq.protocol.functions import Script
 from groupmq.protocol.requesters import Predecessor, Request
 
@@ -119,7 +119,7 @@ class FunctionClient:
                     continue
                 if request and again and isinstance(error, ServerRefused) and error.kind == "OOM":
                     # This try was refused before it began, but an earlier one may have been carried out.
-                    answers = await self._evaluate(look_answer(request))
+                    answers = await self._evaluate(look_kept_reply(request))
                     if answers and not session.must_be_durable(call.script):
                         return call.parse(answers[0])
                 if request and isinstance(error, ConnectionLost):
@@ -275,8 +275,8 @@ class FunctionClient:
             await self.sleep(pause)
 
     async def _evaluate(self, call: Call[T], proof: Command = ()) -> T:
-        """Run a function once. `proof`: what lib/answered.lua reads: requester and number, whether it was sent before,
-        and requester and number of the call that must come before it."""
+        """Run a function once. `proof`, for lib/kept_replies.lua: requester and number, whether it was sent before, and
+        requester and number of the call that must come before it."""
         session = self.session
         script = functions.load(call.script)
         waits = session.must_be_durable(call.script)

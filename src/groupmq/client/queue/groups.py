@@ -99,7 +99,7 @@ async def _runs(queue: QueueMethods, groups: Sequence[str], expected: int) -> tu
         complete = cursor == "0" or len(found) >= expected
         if complete:
             break
-    return sorted(found.values(), key=lambda run: (run.ahead, run.started, run.fence)), complete
+    return sorted(found.values(), key=lambda run: (run.prefetched, run.started, run.fence)), complete
 
 
 async def get_blocked_groups(queue: QueueMethods, limit: int = 100, offset: int = 0) -> list[GroupInfo]:
@@ -182,12 +182,12 @@ async def lanes(queue: QueueMethods, sort: str, match: str | None, state: str | 
         infos[group_id] = group_info(group_id, look, by_group.get(group_id, []), now, complete=all_runs)
     order = index if index is not None and sort == "held" else sort
     shown = sorted(infos.values(), key=lambda info: order_of(info, looks[info.id], order))[:limit]
-    running_ids = {info.id: [run.id for run in by_group.get(info.id, []) if not run.ahead] for info in shown}
+    running_ids = {info.id: [run.id for run in by_group.get(info.id, []) if not run.prefetched] for info in shown}
     next_ids: dict[str, list[str]] = {}
     for info in shown:
         # Prefetched jobs start before all waiting ones.
-        ahead = [run.id for run in by_group.get(info.id, []) if run.ahead]
-        next_ids[info.id] = (ahead + looks[info.id].next)[:behind]
+        prefetched = [run.id for run in by_group.get(info.id, []) if run.prefetched]
+        next_ids[info.id] = (prefetched + looks[info.id].next)[:behind]
     wanted_ids = [job_id for found in (running_ids, next_ids) for ids in found.values() for job_id in ids]
     jobs, all_jobs = await _read(queue, wanted_ids)
     found_lanes = [

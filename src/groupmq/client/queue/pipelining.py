@@ -1,9 +1,9 @@
 """Calls that must take effect in their order, without a pause between them.
 
 While the server carries out one call, the next one is encoded and sent, so neither side waits for the other. Each call
-names the one before it, and the server refuses it until that one has taken effect (`lua/lib/answered.lua`). Otherwise
-the calls could change places: the first may be refused because the function library was just flushed, and the second
-may find it loaded again by another client.
+names the one before it, and the server refuses it until that one has taken effect (`lua/lib/kept_replies.lua`).
+Otherwise the calls could change places: the first may be refused because the function library was just flushed, and the
+second may find it loaded again by another client.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
+from groupmq.core import record
 from groupmq.protocol.call import Call, StoredState, arguments, decode, state_of, text, texts
 from groupmq.protocol.commands.measures import cut_texts_in, texts_in
 
@@ -114,7 +115,9 @@ def waiting_page(
         following: PagePosition | None = None
         if more is not None:
             following = (text(more), "", b"") if more else positions[-1]
-        return StatePage(at, total, int(stamp), texts([found[16:] for found in members]), positions, following)
+        return StatePage(
+            at, total, int(stamp), texts([record.id_of(member) for member in members]), positions, following
+        )
 
     args = arguments(
         kind="waiting",
@@ -277,8 +280,8 @@ class ListedRun(NamedTuple):
     fence: int
     started: int
     attempt: int
-    ahead: int
-    """1 = prefetched: it is not known yet whether it has begun."""
+    prefetched: int
+    """1 = it is not known yet whether it has begun."""
     worker: str
 
 

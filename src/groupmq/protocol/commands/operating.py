@@ -23,7 +23,7 @@ def open_queue(options: QueueOptions, was: StoredQueue | None = None) -> Call[St
         schema=PARTITIONED if (options.partitions or 1) > 1 else SCHEMA,
         config=options.shared,
         handling=options.handling,
-        limit=options.group_concurrency,
+        concurrency=options.group_concurrency,
         rules=options.rules,
         was=None if was is None else [was.config, was.handling],
     )
@@ -41,7 +41,7 @@ def open_partition(name: str, queue: StoredQueue, was: StoredQueue | None = None
         schema=SCHEMA,
         config=queue.config,
         handling=queue.handling,
-        limit=options.group_concurrency,
+        concurrency=options.group_concurrency,
         rules=options.rules,
         revision=NEW if was is None else queue.revision.decode(),
         instead=None if was is None else was.revision.decode(),
@@ -82,7 +82,7 @@ def absorb(numbers: Sequence[bytes], name: str, queue: StoredQueue, moving: str 
         fields += ["handling", queue.handling, "revision", queue.revision.decode()]
     args = arguments(
         sizes=[len(raw) for raw in numbers],
-        limit=options.group_concurrency,
+        concurrency=options.group_concurrency,
         rules=options.rules,
         fields=fields if moving is None else [*fields, "moving", moving],
     )
@@ -98,12 +98,12 @@ def switch(
     *,
     paused: bool | None = None,
     group_id: str | None = None,
-    limit: int | None = None,
+    concurrency: int | None = None,
     rate: Sequence[int] | None = None,
     now: int | None = None,
 ) -> Call[bool]:
     """Set what operators control; None = unchanged. `rate`: starts and milliseconds; empty = the queue's own."""
-    args = arguments(paused=paused, group=group_id, limit=limit, rate=rate, now=now)
+    args = arguments(paused=paused, group=group_id, concurrency=concurrency, rate=rate, now=now)
     return Call("switch", args, lambda reply: reply == 1)
 
 
@@ -184,9 +184,9 @@ def repair_delayed_counts(
     return Call("repair", args, _parse_mended)
 
 
-def look_answer(request: Request) -> Call[list[Any]]:
+def look_kept_reply(request: Request) -> Call[list[Any]]:
     """The answer that a call got the first time it was sent, as it came, in a list; empty if none is kept."""
-    return Call("look_answer", arguments(requester=request.requester, number=str(request.number)), list)
+    return Call("look_kept_reply", arguments(requester=request.requester, number=str(request.number)), list)
 
 
 def look_turn(now: int | None = None) -> Call[list[Any]]:

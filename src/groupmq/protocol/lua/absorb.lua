@@ -4,7 +4,7 @@ no stamp and no arrival is given twice. A flag is set if it is set in one of the
 
 Arguments
   sizes       the length of the numbers of each of these partitions
-  limit       group_concurrency
+  concurrency  group_concurrency
   rules       lib/meta.lua
   fields      the other fields of `meta`, in pairs: schema, settings and their revision ...
 Blob       the numbers of the partitions that the keys were copied from, joined (lib/numbers.lua)
@@ -28,7 +28,7 @@ local function add(found, other)
 end
 
 --- @plain allow-oom
-local found, at = numbers.of_new_queue(A.limit), 1
+local found, at = numbers.of_new_queue(A.concurrency), 1
 for i = 1, #A.sizes do
   local other, raw = {}, string.sub(blob, at, at + A.sizes[i] - 1)
   at = at + A.sizes[i]

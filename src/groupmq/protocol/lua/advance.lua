@@ -47,7 +47,7 @@ Cost       O(outcomes + take * row) reads and writes: about 3 commands per group
 --- @include "lib/outcome"
 --- @include "lib/due"
 --- @include "lib/reserve"
---- @include "transitions/take"
+--- @include "lib/serve"
 --- @include "transitions/grant"
 --- @include "lib/requester"
 --- @include "lib/turn"
@@ -73,7 +73,7 @@ if more_overdue then n, A.fill = 0, nil elseif budget.left() < room then n, A.fi
 if n < A.take then horizon.call_again(now) end
 local left, epoch
 local jobs, rows, granted_at = granted_jobs(A)
-if granted_at then epoch = 0 else jobs, rows, left, epoch = take_jobs(n, A, more_due) end
+if granted_at then epoch = 0 else jobs, rows, left, epoch = serve_worker(n, A, more_due) end
 if A.offers == false then withdraw_offer(A.worker, A.received or 0) end
 retention.apply(A.policy.keep)
 if left then wake.up() end

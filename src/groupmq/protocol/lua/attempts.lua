@@ -24,6 +24,6 @@ elseif redis.call('HEXISTS', K.jobs, A.id) == 1 then
     if redis.call('ZSCORE', K[name], A.id) then state_now = name end
   end
 end
-local run = l and not l.ahead and { l.started, l.attempts + 1, lease.worker(l) } or {}
+local run = l and not l.prefetched and { l.started, l.attempts + 1, lease.worker(l) } or {}
 local raw = stored[1] and state.read(stored[1]) and stored[1] or ''
 return { state_now, raw, stored[2] or '', run }

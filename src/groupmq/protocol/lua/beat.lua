@@ -61,7 +61,7 @@ for i = 1, #ids do
     W.zadd(K.active, now + A.lease, ids[i])
     -- Workers renew only the leases of runs whose handler was called. The begin of a prefetched job is published when
     -- its worker reports it, after the end of the job before it.
-    if not (l.begun or l.ahead) then begin_job(ids[i], l) end
+    if not (l.begun or l.prefetched) then begin_job(ids[i], l) end
     horizon.put(now + A.lease)
   else
     lost[#lost + 1] = ids[i]

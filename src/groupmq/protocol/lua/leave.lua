@@ -19,7 +19,7 @@ Cost       O(workers + requesters) fields in some ten commands
 --- @writes allow-oom
 for i = 1, #A.workers do
   W.hdel(K.workers, A.workers[i])
-  W.zrem(K.holders, A.workers[i])
+  W.zrem(K.reservers, A.workers[i])
   reserve.works(A.workers[i])
   withdraw_offer(A.workers[i], A.received)
   W.unlink(K.mail .. A.workers[i])

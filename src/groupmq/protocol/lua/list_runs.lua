@@ -18,11 +18,10 @@ local scan = redis.call('HSCAN', K.leases, A.cursor, 'COUNT', PAGE)
 local wanted, runs = A.groups and {}, {}
 for _, gid in ipairs(A.groups or {}) do wanted[gid] = true end
 for i = 1, #scan[2], 2 do
-  local raw = scan[2][i + 1]
-  if not wanted or wanted[lease.group_of(raw)] then
-    local l = lease.decode(raw)
+  local l = lease.decode(scan[2][i + 1])
+  if l and (not wanted or wanted[l.gid]) then
     runs[#runs + 1] = {
-      scan[2][i], l.gid, l.fence, l.started, l.attempts + 1, l.ahead and 1 or 0, lease.worker(l),
+      scan[2][i], l.gid, l.fence, l.started, l.attempts + 1, l.prefetched and 1 or 0, lease.worker(l),
     }
   end
 end

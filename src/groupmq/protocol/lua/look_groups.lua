@@ -4,8 +4,8 @@ Read groups: the state and counts of each, why its head cannot start, and the jo
 Arguments
   groups      group ids
   next        how many of the waiting jobs of each group to name
-Reply      {now, per group: {state, waiting, running, delayed, limit (-1 = none), 1 if paused,
-            ms until its head may start or -1, its rate limit {n, per} or {},
+Reply      {now, per group: {state, waiting, running, delayed, concurrency (-1 = no limit),
+            1 if paused, ms until its head may start or -1, its rate limit {n, per} or {},
             why its head cannot start (lib/held.lua; '' = it can, or no job waits; 'running' may mean 'stopping';
             'blocked' even if no job waits),
             if the head is in its back-off or snoozed, or a failed job blocks the group: that job and how often it has
@@ -57,9 +57,9 @@ local function look(g)
   local blocker = g.blocked and held.blocker(g) or ''
   if why == 'blocked' then holder = blocker end
   if holder ~= '' then attempts = held.attempts(holder) end
-  local limit = g.limit == math.huge and -1 or g.limit
+  local concurrency = g.concurrency == math.huge and -1 or g.concurrency
   return {
-    state, waiting.count(g), math.min(g.running, UNKNOWN), g.delayed, limit, g.paused and 1 or 0,
+    state, waiting.count(g), math.min(g.running, UNKNOWN), g.delayed, concurrency, g.paused and 1 or 0,
     time and time - now or -1, g.rate or {}, why, holder, attempts, since, time or 0,
     g.blocked or 0, blocker, g.blocked and blocking.count(g.id) or 0, g.failures or 0, g.opened or 0,
     g.opened and tonumber(redis.call('ZSCORE', K.opened, g.id) or 0) or 0,

@@ -3,16 +3,16 @@ Open a queue: store its settings if it is new, and return the stored ones. With 
 are still as the caller read them, so that two callers that change different settings at once lose neither change.
 
 Arguments
-  schema      version of the stored format
-  config      the settings that the scripts act on, as text
-  handling    the settings by which processes handle jobs, as text
-  limit       group_concurrency
-  rules       lib/meta.lua
-  was         {config, handling ('' = none)} as read, to replace; absent = only a new queue is written
-  revision    of a partition: the revision to store, that of its queue or 0 (protocol/commands/operating.py); absent = a
-              new one
-  instead     of a partition: its revision as read ('' = none), to replace. Never makes a partition: a process that
-              changes the number of partitions may have removed it after the caller read the settings of the queue
+  schema       version of the stored format
+  config       the settings that the scripts act on, as text
+  handling     the settings by which processes handle jobs, as text
+  concurrency  group_concurrency
+  rules        lib/meta.lua
+  was          {config, handling ('' = none)} as read, to replace; absent = only a new queue is written
+  revision     of a partition: the revision to store, that of its queue or 0 (protocol/commands/operating.py);
+               absent = a new one
+  instead      of a partition: its revision as read ('' = none), to replace. Never makes a partition: a process that
+               changes the number of partitions may have removed it after the caller read the settings of the queue
 Reply      {schema, config, handling, revision} as stored now
 Events     none
 Cost       O(1): at most 12 commands
@@ -50,9 +50,9 @@ if stored[1] and (not replaces or stored[2] == A.config) then
   redis.call('HSET', K.meta, 'handling', A.handling, 'revision', revision)
   return { stored[1], stored[2], A.handling, revision }
 end
-local found = numbers.of_new_queue(A.limit)
+local found = numbers.of_new_queue(A.concurrency)
 if numbers.is_ours(raw) then numbers.read(found, raw) end
-found.limit, found.throttled = A.limit, 0
+found.concurrency, found.limited_until = A.concurrency, 0
 local packed = next(A.rules) and cmsgpack.pack(A.rules)
 -- A key of a wrong type must stop the call here, before it has written anything.
 if A.rules.rate then redis.call('LLEN', K.starts) end

@@ -10,7 +10,7 @@ Arguments
               'delayed counts': compare the counts that follow from it
   cursor      '0' = start
   group       group id, for 'group'
-  groups      group ids, for 'delayed counts' (lib/mend_groups.lua)
+  groups      group ids, for 'delayed counts' (lib/repair/groups.lua)
   counts      delayed jobs of each, for 'delayed counts'
   prints      fingerprints of their values, for 'delayed counts'; absent = do not repair yet
 Reply      {next cursor ('0' = end), how many entries were checked, damage, flat: kind, id ...,
@@ -24,14 +24,14 @@ Cost       about 50 entries per call ('keys': 500 keys), some 10 commands each; 
 --- @include "lib/args"
 --- @include "lib/keys"
 --- @include "lib/group"
---- @include "lib/mend"
+--- @include "lib/repair/repair"
 --- @include "lib/meta"
---- @include "lib/mend_jobs"
---- @include "lib/mend_bodies"
---- @include "lib/mend_groups"
---- @include "lib/mend_repeats"
---- @include "lib/mend_blocking"
---- @include "lib/mend_entries"
+--- @include "lib/repair/jobs"
+--- @include "lib/repair/bodies"
+--- @include "lib/repair/groups"
+--- @include "lib/repair/repeats"
+--- @include "lib/repair/blocking"
+--- @include "lib/repair/entries"
 local HASHES = { state = true, results = true, leases = true, progress = true, logs = true, interrupts = true }
 local PAGE, SAMPLE = 50, 1000
 
@@ -69,59 +69,59 @@ if A.structure == 'keys' then return unlisted_groups() end
 local cursor, groups, names = '0', {}
 if A.structure == 'delayed groups' then
   cursor, names = page('ZSCAN', K.delayed)
-  groups = mend.with_groups(names)
+  groups = repair.with_groups(names)
 elseif A.structure == 'delayed counts' then
-  names, groups = A.groups, mend.delayed_counts(A.groups, A.counts, A.prints)
+  names, groups = A.groups, repair.delayed_counts(A.groups, A.counts, A.prints)
 elseif A.structure == 'jobs' then
   cursor, names = page('HSCAN', K.jobs)
-  mend.jobs(names)
+  repair.jobs(names)
 elseif A.structure == 'group' then
   cursor, names = page('ZSCAN', K.group .. A.group)
   local g = group.get(A.group)
-  mend.members(g, names)
-  if #names > 0 and not g.raw then mend.group(g, mend.running(true)) end
+  repair.members(g, names)
+  if #names > 0 and not g.raw then repair.group(g, repair.running(true)) end
 elseif A.structure == 'groups' or A.structure == 'ready' or A.structure == 'parked' then
   cursor, names = page(A.structure == 'groups' and 'HSCAN' or 'ZSCAN', K[A.structure])
   group.load(names)
-  local running = mend.running(false)
-  for i = 1, #names do mend.group(group.get(names[i]), running) end
+  local running = repair.running(false)
+  for i = 1, #names do repair.group(group.get(names[i]), running) end
 elseif A.structure == 'repeats' or A.structure == 'ticks' then
   cursor, names = page(A.structure == 'repeats' and 'HSCAN' or 'ZSCAN', K[A.structure])
-  mend.repeats(names)
+  repair.repeats(names)
 elseif A.structure == 'stops' then
   cursor, names = page('HSCAN', K.stops)
-  mend.stops(names)
+  repair.stops(names)
 elseif A.structure == 'stopping' then
   cursor, names = page('ZSCAN', K.stopping)
-  mend.stopping(names)
+  repair.stopping(names)
 elseif A.structure == 'blockers' then
   cursor, names = page('HSCAN', K.blockers)
-  mend.blockers(names)
+  repair.blockers(names)
 elseif A.structure == 'blocking' then
   cursor, names = page('ZSCAN', K.blocking)
-  mend.blocking(names)
+  repair.blocking(names)
 elseif A.structure == 'blocked' then
   cursor, names = page('ZSCAN', K.blocked)
-  mend.blocked(names)
+  repair.blocked(names)
 elseif A.structure == 'breakers' or A.structure == 'breaking' or A.structure == 'opened' then
   cursor, names = page(A.structure == 'breakers' and 'HSCAN' or 'ZSCAN', K[A.structure])
-  mend.breakers(names)
+  repair.breakers(names)
 elseif A.structure == 'unique' or A.structure == 'uniques' then
   cursor, names = page(A.structure == 'unique' and 'HSCAN' or 'ZSCAN', K[A.structure])
-  mend.uniques(names)
+  repair.uniques(names)
 elseif A.structure == 'bodies' then
   cursor, names = fields(K.bodies)
-  mend.bodies(names)
+  repair.bodies(names)
 elseif A.structure == 'results' and meta.large then
   cursor, names = fields(K.results)
-  mend.index(K.results, names, false)
+  repair.index(K.results, names, false)
 elseif HASHES[A.structure] then
   cursor, names = page('HSCAN', K[A.structure])
-  mend.index(K[A.structure], names, false)
+  repair.index(K[A.structure], names, false)
 else
   cursor, names = page('ZSCAN', K[A.structure])
-  mend.index(K[A.structure], names, true)
+  repair.index(K[A.structure], names, true)
 end
-local reply = { cursor, #names, mend.found(), groups }
-if #mend.found() > 0 then return commit(reply) end
+local reply = { cursor, #names, repair.found(), groups }
+if #repair.found() > 0 then return commit(reply) end
 return reply

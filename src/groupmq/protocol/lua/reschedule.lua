@@ -24,7 +24,7 @@ Cost       O(1): some 20 commands
 --- @include "lib/recall"
 --- @include "lib/wake"
 --- @include "transitions/delay"
---- @include "transitions/release"
+--- @include "transitions/promote"
 --- @writes allow-oom remembers
 -- A refusal commits too: recall.pending may have released a prefetched job whose lease was over.
 local job = find.jobs({ A.id })[1]
@@ -43,19 +43,19 @@ if held then
   if A.delay > 0 then group.hold(g, job.id, time, snoozed) end
 elseif job.state == 'delayed' or A.delay > 0 then
   local ends = record.has_ttl(job.rec) and redis.call('ZSCORE', K.expiring, job.id)
-  detach_job(job)
+  local rec = has_run and job.rec or record.moved_to(job.rec, time)
+  W.hset(K.jobs, job.id, rec)
+  if A.delay > 0 then
+    detach_job(job)
+    delay_job(job.id, rec, time)
+  else
+    promote_job(job.id, rec, true)
+  end
   -- The ttl counts from the time at which the job may start.
   if ends then
     ends = ends + time - (job.score or now)
     W.zadd(K.expiring, whole(ends), job.id)
     horizon.add(ends)
-  end
-  local rec = has_run and job.rec or record.moved_to(job.rec, time)
-  W.hset(K.jobs, job.id, rec)
-  if A.delay > 0 then
-    delay_job(job.id, rec, time)
-  else
-    put_back(job.id, rec)
   end
 end
 wake.up() -- a sleeping worker may now have to wake up earlier

@@ -10,5 +10,5 @@ Cost       O(1): 3 commands
 --- @include "lib/meta"
 --- @include "lib/rate"
 --- @reads
-if meta.paused or rate.is_throttled() then return 0 end
+if meta.paused or rate.is_limited() then return 0 end
 return redis.call('ZCARD', K.ready) > 0 and 1 or 0

@@ -32,7 +32,8 @@ local function front()
   for _, gid in ipairs(redis.call('ZRANGE', K.parked, 0, A.first - 1)) do add(gid) end
   for _, gid in ipairs(redis.call('ZRANGE', K.ready, 0, A.first - 1)) do add(gid) end
   for _, raw in ipairs(lease.stored(redis.call('ZRANGE', K.active, 0, A.first - 1))) do
-    if raw then add(lease.group_of(raw)) end
+    local gid = raw and lease.group_of(raw)
+    if gid then add(gid) end
   end
   return '0', gids, gids[1] and redis.call('HMGET', K.groups, unpack(gids)) or {}
 end

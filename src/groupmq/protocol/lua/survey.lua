@@ -59,7 +59,7 @@ local function larger(a, b)
   return bytes.before(a.g.id, b.g.id)
 end
 
-local function told_group(found)
+local function described(found)
   local g, waited = found.g, -1
   if not g.state then group_state.refresh(g) end
   local rec = g.head and redis.call('HGET', K.jobs, record.id_of(g.head))
@@ -85,8 +85,8 @@ local function groups()
       end
     end
   end
-  local busiest = first(live, A.groups, larger, told_group)
-  local late = first(behind, A.groups, earlier, told_group)
+  local busiest = first(live, A.groups, larger, described)
+  local late = first(behind, A.groups, earlier, described)
   for i = 1, #late do late[i] = { listed = late[i], at = i } end
   local delayed = first(late, #late, function(a, b)
     if a.listed[6] ~= b.listed[6] then return a.listed[6] > b.listed[6] end

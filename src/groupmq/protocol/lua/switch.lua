@@ -1,11 +1,12 @@
 --[[
-Change the settings that operators control: pause or resume the queue or one group, or set the limits of one group.
+Change the settings that operators control: pause or resume the queue or one group, or set the concurrency and the rate
+limit of one group.
 
 Arguments
-  group       group id; absent = the whole queue
-  paused      true or false; absent = unchanged
-  limit       how many jobs of the group run at once, 0 = the queue's setting; absent = unchanged
-  rate        {n, per}, {} = the queue's setting; absent = unchanged
+  group        group id; absent = the whole queue
+  paused       true or false; absent = unchanged
+  concurrency  how many jobs of the group run at once, 0 = the queue's setting; absent = unchanged
+  rate         {n, per}, {} = the queue's setting; absent = unchanged
 Reply      1 if anything changed, else 0
 Events     paused, resumed
 Cost       O(1): some 15 commands
@@ -37,13 +38,13 @@ if A.paused ~= nil and A.paused ~= (conf.paused or false) then
   conf.paused = A.paused or nil
   events.publish(A.paused and 'paused' or 'resumed', '', A.group)
 end
-if A.limit then conf.limit = A.limit > 0 and A.limit or nil end
+if A.concurrency then conf.limit = A.concurrency > 0 and A.concurrency or nil end
 if A.rate then conf.rate = A.rate[1] and A.rate or nil end
 local any = next(conf) ~= nil
 if any then W.hset(K.conf, A.group, cmsgpack.pack(conf)) else W.hdel(K.conf, A.group) end
 local g = group.get(A.group)
 g.paused, g.at = conf.paused, 'unknown'
-g.limit = conf.limit or meta.limit
+g.concurrency = conf.limit or meta.concurrency
 g.rate = conf.rate or rules.group_rate
 if g.rate then
   g.gated = true

@@ -30,7 +30,6 @@ Cost       O(PAGE) for each key, and LEVELS priorities of `ready`
 --- @include "lib/held"
 --- @include "lib/waiting"
 local PAGE, LEVELS, LINE, LOAD = 100, 8, 50, 4000
-local UNIT = 8796093022208 -- one priority in a score of `ready` (lib/record.lua)
 
 -- Look at the jobs without a group. All of them may start, so the first of each priority is enough.
 local function look_at_ungrouped()
@@ -39,7 +38,7 @@ local function look_at_ungrouped()
     local member = waiting.page(g, top, 1)[1]
     if not member then return end
     oldest.add(call.in_line, g, member)
-    top = waiting.after(string.sub(member, 1, 2))
+    top = waiting.after(record.level_of(member))
   end
 end
 
@@ -70,23 +69,29 @@ local function look_in_line(from)
     local gids = {}
     for i = 1, #found, 2 do gids[#gids + 1] = found[i] end
     look_at_groups(gids)
-    from = whole((math.floor(tonumber(found[2]) / UNIT) + 1) * UNIT)
+    from = whole(record.next_level(tonumber(found[2])))
   end
   return from
 end
 
--- Look at the groups of running jobs. Also find the job of each group that started first (a prefetched job counts only
--- if no other job of the group runs: it may not have started), and how many jobs each worker runs.
+-- Whether run `l` is rather the holder of its group than `before`: a prefetched job may not have started.
+local function is_rather(l, before)
+  if l.prefetched ~= before.prefetched then return before.prefetched end
+  return l.started < before.started
+end
+
+-- Look at the groups of running jobs. Also find the job of each group that started first, and how many jobs each worker
+-- runs.
 local function look_at_runs(offset)
   local ids = redis.call('ZRANGE', K.active, offset, offset + PAGE - 1)
   local gids = {}
   for i, l in ipairs(lease.load(ids)) do
     if l then
       local worker, before = lease.worker(l), call.holders[l.gid]
-      if not l.ahead then call.running[worker] = (call.running[worker] or 0) + 1 end
+      if not l.prefetched then call.running[worker] = (call.running[worker] or 0) + 1 end
       if not before then gids[#gids + 1] = l.gid end
-      if not before or (before.ahead and not l.ahead) or (before.ahead == l.ahead and l.started < before.started) then
-        call.holders[l.gid] = { id = ids[i], started = l.started, attempt = l.attempts + 1, ahead = l.ahead }
+      if not before or is_rather(l, before) then
+        call.holders[l.gid] = { id = ids[i], started = l.started, attempt = l.attempts + 1, prefetched = l.prefetched }
       end
     end
   end

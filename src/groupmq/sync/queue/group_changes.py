@@ -43,7 +43,7 @@ def resume_group(queue: QueueMethods, group_id: str) -> bool:
 def set_group_concurrency(queue: QueueMethods, group_id: str, n: int | None) -> bool:
     """Let `n` jobs of one group run at once; None = the queue's setting again."""
     limit = 0 if n is None else whole(n, "n", 1, 65_535)
-    return queue._call(commands.switch(group_id=text(group_id, "group_id"), limit=limit))
+    return queue._call(commands.switch(group_id=text(group_id, "group_id"), concurrency=limit))
 
 
 def set_group_rate_limit(queue: QueueMethods, group_id: str, rate_limit: RateLimit | None) -> bool:

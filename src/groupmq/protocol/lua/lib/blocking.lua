@@ -9,7 +9,7 @@ as usual.
                   are adjacent, and the one that has blocked longest is the first of them
 
 `blocks` in `meta` is 1 while there may be any, so that calls of a queue without them read nothing.
-lib/blocking_changes.lua writes all of these, and lib/mend_blocking.lua repairs them.
+lib/blocking_changes.lua writes all of these, and lib/repair/blocking.lua repairs them.
 ]]
 --- @include "lib/keys"
 local blocking = {}

@@ -26,7 +26,7 @@ end
 
 -- The same for many jobs. The caller must not change the list afterwards.
 function body_changes.drop_all(ids)
-  if meta.large then W.give('HDEL', K.bodies, ids) end
+  if meta.large then W.hdel_all(K.bodies, ids) end
 end
 
 -- Returns the part of the record of job `id` after `created`. `body`: that part with the data; or without it, if `data`

@@ -15,6 +15,7 @@ start at once (lib/filling.lua).
 --- @include "lib/group"
 --- @include "lib/group_state"
 --- @include "lib/members"
+--- @include "lib/prefetch"
 --- @include "lib/filling"
 --- @include "lib/bodies"
 local choose = {}
@@ -68,10 +69,10 @@ end
 local function pop(g, n, row, batches)
   if batches then
     if row > 1 and filling.fits(g) then return filling.pop(g, row) end
-  elseif row > 1 and g.limit == 1 and not g.gated then
+  elseif row > 1 and prefetch.row_allows(g) then
     return members.pop_row(g, row)
   end
-  local free = g.limit - g.running
+  local free = g.concurrency - g.running
   return members.pop(g, free == 1 and 1 or math.min(free, n)), 1
 end
 

@@ -16,6 +16,7 @@ the horizon is set to now, and the caller calls again at once.
 --- @include "lib/state"
 --- @include "lib/retention"
 --- @include "lib/find"
+--- @include "lib/end_run"
 --- @include "transitions/remove"
 --- @include "lib/stopping"
 --- @include "lib/offer"
@@ -47,13 +48,11 @@ function due.promote(expired)
   group.load(groups_of(recs))
   local promoted = 0
   for i = 1, #ids do
-    W.zrem(K.delayed, ids[i])
     if recs[i] then
-      local g = group.get(record.group_of(recs[i]))
-      g.delayed = math.max(0, g.delayed - 1)
-      group.touch(g)
       promote_job(ids[i], recs[i])
       promoted = promoted + 1
+    else
+      W.zrem(K.delayed, ids[i]) -- its record was deleted from outside
     end
   end
   return promoted, more
@@ -89,7 +88,7 @@ function due.take_back(ids, policy)
   local stalled = {}
   for i = 1, #ids do
     local id, l, rec = ids[i], leases[i], recs[i]
-    if l and rec and (l.ahead or was_not_received(id, l)) then
+    if l and rec and (l.prefetched or was_not_received(id, l)) then
       release_unstarted(id, l, rec)
     elseif l and rec then
       local n, next_step = #stalled, stall_job(id, l, rec, policy)

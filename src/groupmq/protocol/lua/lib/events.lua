@@ -76,11 +76,11 @@ local function column(n, values, usual)
   return all
 end
 
--- Publish completed jobs. `attempts`, `sizes`: only unusual values. `ahead`: false if no job was prefetched.
-function events.completed(ids, gids, attempts, sizes, ahead, worker)
+-- Publish completed jobs. `attempts`, `sizes`: only unusual values. `prefetched`: false if no job was prefetched.
+function events.completed(ids, gids, attempts, sizes, prefetched, worker)
   if rules.silent then return end
   local columns = { 'completed', ids, gids, column(#ids, attempts, 1), column(#ids, sizes, -1) }
-  if ahead then columns[6], columns[7] = ahead, worker end
+  if prefetched then columns[6], columns[7] = prefetched, worker end
   put(columns)
 end
 

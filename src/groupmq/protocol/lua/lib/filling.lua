@@ -11,14 +11,14 @@ asks again when the head has waited long enough, or when it is woken because a j
 --- @include "lib/record"
 --- @include "lib/horizon"
 --- @include "lib/members"
+--- @include "lib/prefetch"
 --- @include "lib/waiting"
 local filling = {}
 --- @private
 
--- Whether several jobs of the group may start at once in one batch. If the group may run several jobs, another worker
--- could start a later job beside the batch. A rate limit of the group counts each start. While its breaker is open,
--- only the probe may start. A job behind the head may be held, so that it must not start yet.
-function filling.fits(g) return (g.limit == 1 or g.id == '') and not (g.rate or g.opened or g.holds) end
+-- Whether several jobs of the group may start at once in one batch. A rate limit of the group counts each start. While
+-- its breaker is open, only the probe may start. A job behind the head may be held, so that it must not start yet.
+function filling.fits(g) return prefetch.keeps_order(g) and not (g.rate or g.opened or g.holds) end
 
 -- Whether a ready group waits for a full batch: fewer than `size` jobs of it wait, and its head has waited less than
 -- `wait` ms. A head that can only be alone in its batch, because of its group or because it has one attempt, does not

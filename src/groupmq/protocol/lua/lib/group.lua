@@ -5,7 +5,7 @@ Code that changes a group calls `group.touch`; at the end of the call lib/group_
 (lib/group_state.lua) of all touched groups and notes what has changed.
 
 lib/group_value.lua describes how a group is stored.
-Jobs without a group share the group '', which has no limit and is not counted among the groups.
+Jobs without a group share the group '', of which any number may run at once and which is not counted among the groups.
 ]]
 --- @include "lib/call"
 --- @include "lib/keys"

@@ -11,6 +11,7 @@
 --- @include "lib/group"
 --- @include "lib/group_state"
 --- @include "lib/members"
+--- @include "lib/waiting"
 --- @include "lib/events"
 local group_changes = {}
 --- @private
@@ -48,22 +49,22 @@ local function note_first_members(g)
   end
   g.alone = #all == 2 and g.id ~= ''
   if g.alone ~= was_alone then g.stale = true end -- its value changes, even if its head stays
-  if all[1] and not g.alone then W.give('ZADD', group.key(g), all) end
+  if all[1] and not g.alone then W.zadd_all(group.key(g), all) end
 end
 
 local function note_members(g)
   if g.unset then return note_first_members(g) end
   local key = group.key(g)
-  if g.popped then W.give('ZREMRANGEBYRANK', key, { -g.popped, -1 }) end -- by rank, without a search for each
-  if g.removed then W.give('ZREM', key, g.removed) end
-  if g.added then W.give('ZADD', key, members.to_add(g)) end
+  if g.popped then W.zrem_ranks(key, waiting.ranks(g.popped)) end
+  if g.removed then W.zrem_all(key, g.removed) end
+  if g.added then W.zadd_all(key, members.to_add(g)) end
   if g.stored then seen.add(key) end
 end
 
 -- Publish `drained` if the last group with a live job is gone.
 local function note_drained()
-  local gone = W.noted('HDEL', K.groups)
-  if gone > 0 and W.noted('HSET', K.groups) == 0 and redis.call('HLEN', K.groups) == gone then
+  local gone = W.n_removed(K.groups)
+  if gone > 0 and not W.is_put(K.groups) and redis.call('HLEN', K.groups) == gone then
     events.publish('drained', '', '')
   end
 end
@@ -85,5 +86,5 @@ function group_changes.note()
     if state == 'ready' or (not state and at == 'ready') then any_ready = true end
   end
   note_drained()
-  return any_ready and not meta.paused and not rate.is_throttled()
+  return any_ready and not meta.paused and not rate.is_limited()
 end

@@ -1,7 +1,7 @@
 --[[
 A group is in exactly one state, and only `group_state.decide` decides which. The first line that applies counts:
 
-  running == limit           busy    in neither zset; the end of a run refreshes it. While its breaker is open, one
+  running == concurrency     busy    in neither zset; the end of a run refreshes it. While its breaker is open, one
                                      run is enough: the probe
   no waiting job             idle    in neither zset
   paused by an operator      paused  in neither zset
@@ -21,7 +21,7 @@ local group_state = {}
 
 -- The one decision: returns the state of the group, and until when it is parked.
 function group_state.decide(g)
-  if g.running >= g.limit or (g.opened and g.running > 0) then
+  if g.running >= g.concurrency or (g.opened and g.running > 0) then
     return 'busy'
   elseif not g.head then
     return 'idle'

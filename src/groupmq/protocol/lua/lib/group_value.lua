@@ -15,14 +15,15 @@ local group_value = {}
 local NONE = {}
 local RUNS_ONE = '\0\0\0\1\0\0\0\0\0\0\0' -- one job runs and none waits: the most frequent value
 
--- Apply an operator's settings. The jobs without a group have no limit.
+-- Apply an operator's settings. Any number of the jobs without a group may run at once. An
+-- early name of the concurrency is kept in `conf`: limit.
 local function configure(g, conf)
   local c = conf and cmsgpack.unpack(conf) or NONE
   g.paused = c.paused
-  g.limit = g.id == '' and math.huge or c.limit or g.limit
+  g.concurrency = g.id == '' and math.huge or c.limit or g.concurrency
   if c.rate then g.rate, g.gated = c.rate, true end
   if g.at ~= 'unknown' then
-    local may = g.head and not g.paused and g.running < g.limit
+    local may = g.head and not g.paused and g.running < g.concurrency
     g.at = may and (g.gated and 'unknown' or 'ready') or 'none'
   end
 end
@@ -62,7 +63,7 @@ function group_value.glance(g, gid, raw)
   local running, delayed, alone, head, after = struct.unpack('>I4I4BI2c0', raw)
   if after <= #raw then return false end
   head = head ~= '' and head
-  g.id, g.running, g.delayed, g.limit, g.head, g.was_head = gid, running, delayed, meta.limit, head, head
+  g.id, g.running, g.delayed, g.concurrency, g.head, g.was_head = gid, running, delayed, meta.concurrency, head, head
   g.alone, g.unset = alone == 1, alone == 1 or not head
   return true
 end
@@ -71,7 +72,7 @@ end
 -- wait (lib/gate.lua).
 function group_value.read(gid, raw, conf, gated)
   local running, delayed, alone, head, waits, at = 0, 0, 0, '', nil, 'none'
-  local limit = meta.limit
+  local concurrency = meta.concurrency
   if not raw then
     raw = false
   elseif raw == RUNS_ONE then
@@ -84,7 +85,7 @@ function group_value.read(gid, raw, conf, gated)
     running, delayed, alone, head, after = struct.unpack('>I4I4BI2c0', raw)
     if after <= #raw then
       waits, at = string.sub(raw, after), 'unknown' -- parked, ready, or due and not yet moved
-    elseif running < limit and head ~= '' then
+    elseif running < concurrency and head ~= '' then
       at = gated and gid ~= '' and 'unknown' or 'ready'
     end
   end
@@ -95,7 +96,7 @@ function group_value.read(gid, raw, conf, gated)
     raw = raw, -- the value as stored, false = none
     running = running, -- runs under way
     delayed = delayed, -- delayed jobs of the group
-    limit = limit, -- how many may run at once
+    concurrency = concurrency, -- how many may run at once
     head = head, -- the member that starts first, false = none waits
     was_head = head, -- the head before this call
     at = at, -- the stored entry: 'ready', 'none' (in neither zset) or 'unknown'

@@ -8,7 +8,8 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   jobs       hash  job id -> record (lib/record.lua), for every job that exists, in whatever state
   bodies     hash  job id -> data of a large job (lib/bodies.lua); all other data is in the record;
                    '\255' .. repeat id -> the same of a repeat (lib/repeats.lua)
-  state      hash  job id -> mutable record (lib/state.lua), only once a job deviates from "never ran";
+  state      hash  job id -> its attempts, stalls and times (lib/state.lua), only if it is not that of a job that
+                   never ran; its state (active, failed ...) is not stored but follows from the keys that have it;
                    '\255' .. job id -> its earlier attempts (lib/history.lua)
   results    hash  job id -> return value, opaque bytes, only of kept completed jobs
   progress   hash  job id -> the last progress that its handler reported, JSON
@@ -40,13 +41,14 @@ all of them share one hash tag and live in one cluster slot. keys.py spells the 
   failures   list  one record per failed attempt, newest first, bounded
   series     hash  minute -> its numbers, for two weeks, and how long jobs waited and ran (lib/minutes.lua)
   requesters hash  worker requester -> its last request and reply, so that a resent request answers the same
-  calls_even hash  client's requester -> its last call and the reply, for the same reason (lib/answered.lua); expires
+  calls_even hash  client's requester -> its last call and the reply, for the same reason (lib/kept_replies.lua);
+                   expires
   calls_odd  hash  the same for every other period
   workers    hash  worker id -> presence
-  holders    zset  workers that have prefetched heads of other groups (lib/reserve.lua), by the time they took them
+  holders    zset  workers that have a reserve (lib/reserve.lua), by the time they took it; K.reservers
   wake       zset  the marker that idle workers block on; a hint, never data
   wake:<w>   zset  the marker for the worker whose turn it is, in an exclusive queue
-  mail:<w>   zset  the marker that makes a worker's heartbeat come at once
+  mail:<w>   zset  the mail of a worker: its heartbeat waits for it, so it makes the next one come at once
   grants:<w> zset  the job that an add has granted to an idle worker (lib/offer.lua), until that worker pops it
   starts     list  times of the last starts, newest first, as many as the queue's rate limit counts
   r:<group>  list  the same for a group with a rate limit
@@ -71,11 +73,12 @@ local FIXED = {
   'meta', 'jobs', 'bodies', 'state', 'results', 'progress', 'logs', 'interrupts', 'stopping', 'stops', 'events',
   'segments', 'labels', 'groups', 'conf', 'blocked', 'blockers', 'blocking', 'breakers', 'breaking', 'opened', 'ready',
   'parked', 'delayed', 'expiring', 'active', 'leases', 'completed', 'failed', 'failures', 'series', 'requesters',
-  'calls_even', 'calls_odd', 'workers', 'holders', 'wake', 'starts', 'rated', 'dedupe', 'deduped', 'elsewhere',
+  'calls_even', 'calls_odd', 'workers', 'wake', 'starts', 'rated', 'dedupe', 'deduped', 'elsewhere',
   'unique', 'uniques', 'repeats', 'ticks', 'durable', 'never',
 }
 -- The beginnings of keys that end in a group or a worker.
 local BY_NAME = { group = 'g:', rate = 'r:', wake_of = 'wake:', mail = 'mail:', grants = 'grants:' }
+local RENAMED = { reservers = 'holders' } -- stored under an earlier name
 -- The key names depend only on the name of the queue, so they are cached for later calls. The cache is bounded, because
 -- a server may have had a million queues.
 local MOST = 1000
@@ -85,6 +88,7 @@ local function make(meta_key)
   local base, names = string.sub(meta_key, 1, -5), {}
   for i = 1, #FIXED do names[FIXED[i]] = base .. FIXED[i] end
   for name, suffix in pairs(BY_NAME) do names[name] = base .. suffix end
+  for name, stored in pairs(RENAMED) do names[name] = base .. stored end
   return names
 end
 

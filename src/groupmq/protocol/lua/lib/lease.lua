@@ -20,7 +20,7 @@ workers renew only the leases of runs whose handler was called.
 --- @include "lib/seen"
 local lease = { BEGUN = 0, GRANTED = 1, FOLLOWS = 2, RESERVED = 3 }
 --- @private
-local LEAST = 20 -- bytes of a lease before the id of its group
+local LEAST = 20 -- bytes of a lease before the id of its group, the last two of which are the length of that id
 
 -- `call.over`: job id -> true if this call has ended its lease. `call.begun`: job id -> its lease, if this call reports
 -- that the job has begun.
@@ -38,25 +38,27 @@ function lease.current(id, l) return not lease.is_over(id) and (call.begun and c
 -- read hundreds of leases, and a table for each would cost more than all other work on them. Nothing for a damaged
 -- value, which counts as no lease: an error would stop every call that reads it.
 function lease.fields(raw)
-  if #raw < LEAST then return nil end
+  local high, low = string.byte(raw, LEAST - 1, LEAST)
+  if not low or #raw < LEAST + 256 * high + low then return nil end
   return struct.unpack('>I7I6I2I2BI2c0', raw)
 end
 
 -- Whether a job in this stage was prefetched.
-function lease.is_ahead(stage) return stage >= lease.FOLLOWS end
+function lease.is_prefetched(stage) return stage >= lease.FOLLOWS end
 
--- The fields of a lease, false if it is damaged. `ahead`: the job was prefetched. The name of the worker is cut out on
--- demand, by lease.worker.
+-- The fields of a lease, false if it is damaged. `prefetched`: the server does not know yet whether it has begun. The
+-- name of the worker is cut out on demand, by lease.worker.
 function lease.decode(raw)
   local fence, started, attempts, stalls, stage, gid, after = lease.fields(raw)
   if not fence then return false end
   return {
-    fence = fence, started = started, attempts = attempts, stalls = stalls, ahead = lease.is_ahead(stage),
+    fence = fence, started = started, attempts = attempts, stalls = stalls, prefetched = lease.is_prefetched(stage),
     begun = stage == lease.BEGUN, follows = stage == lease.FOLLOWS, gid = gid, raw = raw, after = after,
   }
 end
 
-function lease.group_of(raw) return (struct.unpack('>I2c0', raw, 19)) end
+-- The group of a lease, nil if it is damaged.
+function lease.group_of(raw) return (select(6, lease.fields(raw))) end
 
 function lease.worker(l) return string.sub(l.raw, l.after) end
 

@@ -10,33 +10,35 @@ local lease_changes = {}
 --- @private
 
 -- The value of a lease without its fence. `s`: the job's state, false if it never ran.
-function lease_changes.terms(gid, worker, s, stage)
+function lease_changes.pack(gid, worker, s, stage)
   local attempts, stalls = 0, 0
   if s then attempts, stalls = s[ATTEMPTS], s[STALLS] end
   return struct.pack('>I6I2I2BI2', now, attempts, stalls, stage, #gid) .. gid .. worker
 end
 
 -- The same for a job that never ran. `fresh`: the part that all such jobs of a call share (lease_changes.fresh).
-function lease_changes.terms_of_fresh(fresh, gid, worker) return fresh .. struct.pack('>I2', #gid) .. gid .. worker end
+function lease_changes.pack_fresh(fresh, gid, worker) return fresh .. struct.pack('>I2', #gid) .. gid .. worker end
 
 function lease_changes.fresh(stage) return struct.pack('>I6I2I2B', now, 0, 0, stage) end
 
--- Grant a lease to each of `ids`, with the terms at the same index. `deadline` is text: it and the terms are built once
--- for many jobs. Returns the first fence; the fences are consecutive.
-function lease_changes.grant(ids, terms, deadline)
-  local deadlines, granted = W.list('ZADD', K.active), W.list('HSET', K.leases)
-  local first, pack = meta.next_stamps(#ids), struct.pack
+-- Grant a lease to each of `ids`, with the packed value at the same index. `deadline` is text: it and the values are
+-- built once for many jobs. Returns the first fence; the fences are consecutive.
+function lease_changes.grant(ids, packed, deadline)
+  local deadlines, granted = {}, {}
+  local first, with_fence = meta.next_stamps(#ids), struct.pack
   for i = 1, #ids do
     local id, at = ids[i], 2 * i
     deadlines[at - 1], deadlines[at] = deadline, id
-    granted[at - 1], granted[at] = id, pack('>I7c0', first + i - 1, terms[i])
+    granted[at - 1], granted[at] = id, with_fence('>I7c0', first + i - 1, packed[i])
   end
+  W.zadd_all(K.active, deadlines)
+  W.hset_all(K.leases, granted)
   return first
 end
 
 -- Record that the handler of the job was called. The run may end in the same call.
 function lease_changes.begin_run(id, l)
-  l.ahead, l.begun = false, true
+  l.prefetched, l.begun = false, true
   call.begun = call.begun or {}
   call.begun[id] = l
 end
@@ -66,8 +68,8 @@ function lease_changes.redeem(ids, fences)
     end
   end
   if refused[1] then ids, raw = lease.without(ids, refused), lease.without(raw, refused) end
-  W.give('ZREM', K.active, ids)
-  W.give('HDEL', K.leases, ids)
+  W.zrem_all(K.active, ids)
+  W.hdel_all(K.leases, ids)
   return ids, { raw = raw, started = started, attempts = attempts, stages = stages, gids = gids }, refused
 end
 

@@ -10,6 +10,7 @@ removed.
 --- @include "lib/group"
 --- @include "lib/heads"
 --- @include "lib/waiting"
+--- @include "lib/prefetch"
 local members = {}
 --- @private
 local NONE = {}
@@ -64,15 +65,15 @@ function members.drop(g, member)
   group.touch(g)
 end
 
--- Take the head out to run it; `ahead` jobs of the group may be taken in this call. Returns the member.
-function members.pop(g, ahead)
+-- Take the head out to run it; `n` jobs of the group may be taken in this call. Returns the member.
+function members.pop(g, n)
   local member = g.head
   if g.stored or g.added or g.removed then
     members.drop(g, member)
     return member
   end
-  if ahead > 1 or g.holds then
-    heads.look_ahead(g, ahead + 1)
+  if n > 1 or g.holds then
+    heads.look_ahead(g, n + 1)
     members.drop(g, member)
     return member
   end
@@ -112,11 +113,9 @@ function members.pop_row(g, n)
     members.drop(g, member)
     return member, 1
   end
-  local last, priority = math.min(#stored, n), record.priority_of(member)
-  while record.priority_of(stored[last]) ~= priority do last = last - 1 end
   g.popped, g.head, g.pos = 1, stored[2] or false, 2
   group.touch(g)
-  return member, last
+  return member, prefetch.row_length(stored, n)
 end
 
 -- Prefetch the next `n` jobs behind the head that was taken. group.start is not called: besides taking a slot it counts

@@ -3,11 +3,11 @@ The numbers and flags of a queue: one value in `meta`, because every call reads 
 
   stamp, seq, order                  lib/meta.lua
   due                                lib/horizon.lua
-  limit                              group_concurrency
+  concurrency                        group_concurrency
   repeat_at                          the next tick of a repeat, 0 = none
-  throttled                          until when no job may start, lib/starts.lua
+  limited_until                      until when no job may start, lib/starts.lua
   stopping                           lib/stopping.lua, 0 = none
-  period, resent                     lib/answered.lua
+  period, resent                     lib/kept_replies.lua
   asked                              lib/reserve.lua, 0 = never
   logged, log_bytes                  lib/events.lua
   epoch                              the last turn of an exclusive queue, lib/turn.lua
@@ -36,8 +36,8 @@ function numbers.is_ours(raw) return raw and #raw == SIZE end
 function numbers.read(m, raw)
   local repeat_at, stopping, asked, paused, overrides, ttls, progress, large, interrupts, attempts, loose, held
   local blocks, breakers, uniques
-  m.stamp, m.seq, m.order, m.due, m.limit, repeat_at, m.throttled, stopping, m.period, m.resent, asked, m.logged,
-    m.log_bytes, m.epoch, paused, overrides, ttls, progress, large, interrupts, attempts, loose, held,
+  m.stamp, m.seq, m.order, m.due, m.concurrency, repeat_at, m.limited_until, stopping, m.period, m.resent, asked,
+    m.logged, m.log_bytes, m.epoch, paused, overrides, ttls, progress, large, interrupts, attempts, loose, held,
     blocks, breakers, uniques, m.spared =
     struct.unpack(LAYOUT, raw)
   m.repeat_at = repeat_at > 0 and repeat_at or nil
@@ -50,17 +50,17 @@ end
 
 function numbers.pack(m)
   return struct.pack(
-    LAYOUT, m.stamp, m.seq, m.order, m.due, m.limit, m.repeat_at or 0, m.throttled, m.stopping or 0, m.period, m.resent,
-    m.asked or 0, m.logged, m.log_bytes, m.epoch, m.paused and 1 or 0, m.overrides and 1 or 0, m.ttls and 1 or 0,
-    m.progress and 1 or 0, m.large and 1 or 0, m.interrupts and 1 or 0, m.attempts and 1 or 0, m.loose and 1 or 0,
-    m.held and 1 or 0, m.blocks and 1 or 0, m.breakers and 1 or 0, m.uniques and 1 or 0, m.spared
+    LAYOUT, m.stamp, m.seq, m.order, m.due, m.concurrency, m.repeat_at or 0, m.limited_until, m.stopping or 0,
+    m.period, m.resent, m.asked or 0, m.logged, m.log_bytes, m.epoch, m.paused and 1 or 0, m.overrides and 1 or 0,
+    m.ttls and 1 or 0, m.progress and 1 or 0, m.large and 1 or 0, m.interrupts and 1 or 0, m.attempts and 1 or 0,
+    m.loose and 1 or 0, m.held and 1 or 0, m.blocks and 1 or 0, m.breakers and 1 or 0, m.uniques and 1 or 0, m.spared
   )
 end
 
 -- The numbers of a new queue.
-function numbers.of_new_queue(limit)
+function numbers.of_new_queue(concurrency)
   return {
-    stamp = 0, seq = 0, order = 0, due = tonumber(NEVER), limit = limit, throttled = 0, period = 0, resent = 0,
-    logged = 0, log_bytes = 0, epoch = 0, spared = 0,
+    stamp = 0, seq = 0, order = 0, due = tonumber(NEVER), concurrency = concurrency, limited_until = 0, period = 0,
+    resent = 0, logged = 0, log_bytes = 0, epoch = 0, spared = 0,
   }
 end

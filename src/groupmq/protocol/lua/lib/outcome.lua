@@ -11,6 +11,7 @@ any other fence it changes nothing, and the reply says so. A refused outcome doe
 --- @include "lib/lease_changes"
 --- @include "lib/retention"
 --- @include "lib/history"
+--- @include "lib/end_run"
 --- @include "transitions/complete"
 --- @include "lib/stopping"
 --- @include "lib/interrupts"
@@ -20,6 +21,7 @@ any other fence it changes nothing, and the reply says so. A refused outcome doe
 --- @include "transitions/fail"
 --- @include "transitions/release"
 --- @include "transitions/retry"
+--- @include "transitions/snooze"
 local outcome = {}
 --- @private
 -- The kinds of outcomes other than completed.
@@ -93,11 +95,11 @@ local function conclude(o, id, l, rec)
     snooze_job(id, rec, o[SNOOZED.DELAY], o[SNOOZED.YIELD])
   elseif o[RELEASED.BEGUN] then
     history.add(id, s, 'released', l.attempts == 0)
-    put_back(id, rec)
+    release_job(id, rec)
   elseif asked and not (meta.paused or group.get(l.gid).paused) then
     release_asked(id, rec)
   else
-    put_back(id, rec)
+    release_job(id, rec)
   end
 end
 

@@ -22,6 +22,6 @@ end
 
 -- Whether the queue's rate forbids all starts for now. A time too far ahead was stored before the clock was set back,
 -- and does not count.
-function rate.is_throttled()
-  return meta.throttled > now and rules.rate ~= nil and meta.throttled <= now + rules.rate[2] + 1
+function rate.is_limited()
+  return meta.limited_until > now and rules.rate ~= nil and meta.limited_until <= now + rules.rate[2] + 1
 end

@@ -19,7 +19,7 @@ function recall.pending(job)
     interrupts.recall(job.id, l)
     return true
   end
-  if l.ahead then
+  if l.prefetched then
     release_unstarted(job.id, l, job.rec)
     job.lease, job.state = false, 'waiting'
   end

@@ -63,6 +63,12 @@ end
 function record.max_of(rec) return (struct.unpack('>I2', rec, 23)) end
 function record.priority_of(member) return MOST_2 - struct.unpack('>I2', member) end
 
+-- The bytes with which all members of the same priority begin.
+function record.level_of(member) return string.sub(member, 1, 2) end
+
+-- The least score of a group (record.score) whose head has the next lower priority.
+function record.next_level(score) return (math.floor(score / PRIORITY_UNIT) + 1) * PRIORITY_UNIT end
+
 function record.ticket_of(score) return score % PRIORITY_UNIT end
 
 -- Returns since when a job may start (its arrival, or its due time if it was delayed), its max_attempts, and whether it

@@ -1,5 +1,5 @@
 --[[
-The requesters of workers (lib/answered.lua has those of clients). A requester is a part of a worker that makes one
+The requesters of workers (lib/kept_replies.lua has those of clients). A requester is a part of a worker that makes one
 request at a time and numbers its requests. The last one and its reply are kept, so that a request that is sent again
 after its reply was lost gets the same answer and does nothing twice. An older request comes from a connection that was
 given up, and nothing waits for its answer: it must take no job.
@@ -60,7 +60,7 @@ local function begins_of(rows)
   return begins
 end
 
--- The jobs of the remembered reply, how many of each group were taken together, as take_jobs returned them, and when
+-- The jobs of the remembered reply, how many of each group were taken together, as take_next returned them, and when
 -- they were taken. The id of a job whose lease no longer stands is false.
 function requester.jobs(last)
   local ids, first = last[2], last[3]

@@ -1,14 +1,14 @@
 --[[
 Jobs that a worker prefetches as heads of other groups than those it starts now, or without a group: its reserve
-(lib/choose.lua). They have leases of their own and are `ahead` (lib/lease.lua) until their worker starts them.
+(lib/choose.lua). They have leases of their own and count as prefetched (lib/lease.lua) until their worker starts them.
 
 No job may wait in a reserve while another worker has a free slot. So no worker takes a reserve while another worker is
 known to be idle. Only the last worker that found nothing is known; so a worker that takes a reserve also sets the
-marker `wake`, as if work were left, and a worker that finds nothing to start asks the holders: they are woken, the
+marker `wake`, as if work were left, and a worker that finds nothing to start asks the reservers: they are woken, the
 reply to their next call asks for their reserve, and they give back the jobs they have not started. For PAUSE ms after
 that no worker takes a reserve.
 
-  holders  zset  worker -> when it last took a reserve. A worker that was asked is removed
+  holders  zset  the reservers: worker -> when it last took a reserve. A worker that was asked is removed
   held     in `meta`, 1 while `holders` may have members: idle workers of a queue without reserves read nothing more
   asked    in `meta`, when a worker last had to ask for a reserve
   idle     in `meta`, the last worker that found nothing to start, preceded by the time until which it counts as idle;
@@ -20,6 +20,7 @@ that no worker takes a reserve.
 --- @include "lib/whole"
 --- @include "lib/meta"
 --- @include "lib/record"
+--- @include "lib/prefetch"
 --- @include "lib/writes"
 --- @include "lib/state"
 --- @include "lib/group"
@@ -47,34 +48,31 @@ local function another_is_idle(worker)
   return other and other ~= worker and till > now and till <= now + IDLE
 end
 
--- How many jobs a call may take in all, its reserve included; 0 = no reserve. A queue with a rate limit has none,
--- because a prefetched job starts later than the rate limit counts it.
+-- How many jobs a call may take in all, its reserve included; 0 = no reserve.
 function reserve.size(who)
-  if not who.fill or meta.paused or rules.rate or is_asked_for() or another_is_idle(who.worker) then return 0 end
+  if not who.fill or meta.paused or not prefetch.heads_in_queue() then return 0 end
+  if is_asked_for() or another_is_idle(who.worker) then return 0 end
   return who.fill
 end
 
--- Find out whether each job may be prefetched: it never ran, has no ttl, and may run again if its worker dies before
--- the server knows whether the job had started. `known`: job id -> the answer.
+-- Find out whether each job may be prefetched. `known`: job id -> the answer.
 local function look(ids, known, default)
   local recs, states = redis.call('HMGET', K.jobs, unpack(ids)), state.load(ids)
   for i = 1, #ids do
-    local fit = recs[i] and not states[i]
-    if fit then
+    known[ids[i]] = false
+    if recs[i] then
       local _, max, has_ttl = record.terms(recs[i])
-      fit = not has_ttl and (max > 0 and max or default) > 1
+      known[ids[i]] = prefetch.job_allows(states[i], max, has_ttl, default)
     end
-    known[ids[i]] = fit or false
   end
 end
 
--- Returns a function that tells whether the head of a ready group may be prefetched. Only groups that run one job at a
--- time and wait for nothing qualify; otherwise another worker could take the next job of the group and start it first.
--- The heads of the following groups, `gids`, are read together with it; `n`: jobs that are still wanted.
+-- Returns a function that tells whether the head of a ready group may be prefetched. The heads of the following groups,
+-- `gids`, are read together with it; `n`: jobs that are still wanted.
 function reserve.fitness(default)
   local known = {} -- by job id
   return function(g, gids, from, n)
-    if g.gated or (g.limit ~= 1 and g.id ~= '') then return false end
+    if not prefetch.group_allows(g) then return false end
     local id = record.id_of(g.head)
     if known[id] ~= nil then return known[id] end
     local ids = { id }
@@ -93,19 +91,19 @@ end
 
 -- Record that `worker` has taken a reserve.
 function reserve.took(worker)
-  W.zadd(K.holders, whole(now), worker)
+  W.zadd(K.reservers, whole(now), worker)
   meta.held = true
 end
 
--- Ask all other holders to give back their reserves, because `worker` has a free slot and found nothing to start.
+-- Ask all other reservers to give back their reserves, because `worker` has a free slot and found nothing to start.
 function reserve.ask(worker)
   if not meta.held then return end
-  local found = redis.call('ZRANGE', K.holders, 0, MOST - 1, 'REV', 'WITHSCORES')
+  local found = redis.call('ZRANGE', K.reservers, 0, MOST - 1, 'REV', 'WITHSCORES')
   local left = #found / 2
   for i = 1, #found, 2 do
     local old = math.abs(now - tonumber(found[i + 1])) >= OLD
     if old or found[i] ~= worker then
-      W.zrem(K.holders, found[i])
+      W.zrem(K.reservers, found[i])
       left = left - 1
       if not old then
         mail.send(found[i])

@@ -43,11 +43,11 @@ end
 
 -- The same for many jobs without state and result. The caller must not change the list afterwards.
 function retention.forget_all(ids)
-  W.give('HDEL', K.jobs, ids)
+  W.hdel_all(K.jobs, ids)
   body_changes.drop_all(ids)
   if meta.progress then
-    W.give('HDEL', K.progress, ids)
-    W.give('HDEL', K.logs, ids)
+    W.hdel_all(K.progress, ids)
+    W.hdel_all(K.logs, ids)
   end
   if meta.loose then
     for i = 1, #ids do state_changes.forget_history(ids[i]) end

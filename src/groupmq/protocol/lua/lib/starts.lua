@@ -40,12 +40,12 @@ function starts.note(count)
 end
 
 -- Allow no start before `time`: calls that make a group ready before then need not wake a worker.
-function starts.throttle(time)
-  if time == meta.throttled then
+function starts.limit_until(time)
+  if time == meta.limited_until then
     horizon.call_again(time) -- known already: horizon.add would wake the asking worker again and again
   else
     horizon.add(time)
-    meta.throttled = time
+    meta.limited_until = time
   end
 end
 

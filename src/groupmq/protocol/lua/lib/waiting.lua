@@ -1,7 +1,7 @@
 --[[
 The waiting jobs of a group as they are stored: a sorted set, or only the head in the value of the group, if that job
-was added to an empty group and no other job waits (lib/group_value.lua). Only this file and lib/group_changes.lua
-depend on the direction of the sorted set: jobs that start later have smaller sort keys (lib/record.lua), so the job
+was added to an empty group and no other job waits (lib/group_value.lua). Only this file depends on the direction of the
+sorted set: jobs that start later have smaller sort keys (lib/record.lua), so the job
 that starts first is the last member.
 ]]
 --- @include "lib/keys"
@@ -46,6 +46,9 @@ function waiting.count(g)
   if g.unset then return g.alone and 1 or 0 end
   return redis.call('ZCARD', K.group .. g.id)
 end
+
+-- The ranks of the `n` members that start first: the lowest and the highest.
+function waiting.ranks(n) return -n, -1 end
 
 -- How many members start before this one; false if it does not wait in this group.
 function waiting.rank(g, member)

@@ -16,6 +16,6 @@ function wake.up() call.wake = true end
 
 -- Runs at the end of the call, because the call may have ended the turn.
 function wake.note()
-  local holder = turn.holder()
-  W.zadd(holder and K.wake_of .. holder or K.wake, 0, '0')
+  local worker = turn.worker()
+  W.zadd(worker and K.wake_of .. worker or K.wake, 0, '0')
 end

@@ -3,14 +3,14 @@ The unit of work. The server does not roll back a call, so no transition writes 
 here, reads take the notes into account (lib/group.lua), and at the very end of the call lib/sending.lua sends them as
 few commands with many arguments. An error before that leaves the keyspace untouched.
 
-Each kind of key has one function that adds and one that removes:
+Each kind of key has one verb that puts and one that removes, each for one entry and for a whole list of them:
 
-  sorted set  W.zadd, W.zrem
-  hash        W.hset, W.hdel
-  list        W.push; W.unlink deletes a key of any kind
+  sorted set  W.zadd, W.zadd_all    W.zrem, W.zrem_all, by rank W.zrem_ranks
+  hash        W.hset, W.hset_all    W.hdel, W.hdel_all
+  list        W.push                it keeps its newest entries
+  any key                           W.unlink
 
-Each of them appends to one list of arguments per key, which becomes one command. Where many jobs are handled, that list
-is fetched once with `W.list`, or made by the caller and handed over with `W.give`.
+What is noted one by one becomes one command per key. A whole list is sent as it is, and must not change from then on.
 
 All removals are sent before all additions: an entry that is removed and added in one call exists afterwards. An entry
 that is added and then dropped in the same call must not be noted at all, so lib/members.lua and lib/state_changes.lua
@@ -22,46 +22,36 @@ keep their own lists and note them when the outcome is known (lib/group_changes.
 local W = {}
 local CHUNK = 4000
 --- @private
-local PUTS, NONE = { ZADD = true, HSET = true, LPUSH = true }, {}
+local NONE = {}
 
 -- Fields of `call`: removals, additions: flat lists of command, key, arguments. drops, puts: key -> the arguments that
--- further removals or additions of that key are appended to. given: key -> how many removals were handed over. kept:
+-- further removals or additions of that key are appended to. given: key -> how many removals came as whole lists. kept:
 -- key of a list -> how many of its newest entries stay. unlinked: keys.
 local function note(order, command, key, list)
   local n = #order
   order[n + 1], order[n + 2], order[n + 3] = command, key, list
 end
 
-local function list_in(lists, order, command, key)
-  local list = lists[key]
-  if not list then
-    list = {}
-    lists[key] = list
-    note(order, command, key, list)
-  end
-  return list
-end
-
--- The arguments of `command` for `key`; the caller appends to them.
-function W.list(command, key)
-  if PUTS[command] then return list_in(call.puts, call.additions, command, key) end
-  return list_in(call.drops, call.removals, command, key)
-end
-
--- Hand over a whole list of arguments. Several keys may share it, so it must not change from now on.
-function W.give(command, key, list)
+-- Note a whole list. Later additions to the same key are appended to it.
+local function put_all(command, key, list)
   if list[1] == nil then return end
-  if PUTS[command] then return note(call.additions, command, key, list) end
+  if not call.puts[key] then call.puts[key] = list end
+  note(call.additions, command, key, list)
+end
+
+-- Several keys may share the list.
+local function drop_all(command, key, list)
+  if list[1] == nil then return end
   note(call.removals, command, key, list)
   call.given = call.given or {}
   call.given[key] = (call.given[key] or 0) + #list
 end
 
--- How many arguments of `command` are noted for `key` so far. Additions that were handed over do not count.
-function W.noted(command, key)
-  if PUTS[command] then return #(call.puts[key] or NONE) end
-  return #(call.drops[key] or NONE) + ((call.given or NONE)[key] or 0)
-end
+-- How many entries of `key` are removed so far.
+function W.n_removed(key) return #(call.drops[key] or NONE) + ((call.given or NONE)[key] or 0) end
+
+-- Whether anything is put into `key` so far.
+function W.is_put(key) return call.puts[key] ~= nil end
 
 -- The first arguments for a key: a table that is made with them need not grow.
 local function put_first(command, key, one, other)
@@ -83,11 +73,19 @@ function W.zadd(key, score, member)
   list[n + 1], list[n + 2] = score, member
 end
 
+-- `list`: score, member ...
+function W.zadd_all(key, list) put_all('ZADD', key, list) end
+
 function W.zrem(key, member)
   local list = call.drops[key]
   if not list then return drop_first('ZREM', key, member) end
   list[#list + 1] = member
 end
+
+function W.zrem_all(key, members) drop_all('ZREM', key, members) end
+
+-- Remove the members of these ranks, without a search for each. No other removal of the key may be noted before.
+function W.zrem_ranks(key, first, last) drop_all('ZREMRANGEBYRANK', key, { first, last }) end
 
 function W.hset(key, field, value)
   local list = call.puts[key]
@@ -96,11 +94,16 @@ function W.hset(key, field, value)
   list[n + 1], list[n + 2] = field, value
 end
 
+-- `list`: field, value ...
+function W.hset_all(key, list) put_all('HSET', key, list) end
+
 function W.hdel(key, field)
   local list = call.drops[key]
   if not list then return drop_first('HDEL', key, field) end
   list[#list + 1] = field
 end
+
+function W.hdel_all(key, fields) drop_all('HDEL', key, fields) end
 
 -- Delete a whole key for which nothing else is noted.
 function W.unlink(key)
@@ -110,7 +113,12 @@ end
 
 -- Push `value` to the front of a list, `times` times (default 1); the list keeps its newest `keep` entries.
 function W.push(key, value, keep, times)
-  local list = list_in(call.puts, call.additions, 'LPUSH', key)
+  local list = call.puts[key]
+  if not list then
+    list = {}
+    call.puts[key] = list
+    note(call.additions, 'LPUSH', key, list)
+  end
   local n = #list
   for i = n + 1, n + (times or 1) do list[i] = value end
   call.kept = call.kept or {}

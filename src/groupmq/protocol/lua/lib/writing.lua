@@ -1,7 +1,7 @@
 --[[ The beginning and the end of a call that changes something. ]]
 --- @include "lib/reading"
 --- @include "lib/call"
---- @include "lib/answered"
+--- @include "lib/kept_replies"
 --- @include "lib/horizon"
 --- @include "lib/body_changes"
 --- @include "lib/state_changes"
@@ -28,7 +28,7 @@ local function begin_writes(given_keys, argv)
   local early = begin_reads(given_keys, argv)
   if early ~= nil then return early end
   call.removals, call.additions, call.drops, call.puts = {}, {}, {}, {}
-  return answered.begin(argv)
+  return kept_replies.begin(argv)
 end
 
 -- The end of a call: note, check and write the changes that it has made in memory. Returns the reply, which is stored
@@ -53,12 +53,12 @@ local function commit(reply, wait_at)
   if meta.offer ~= '' or meta.stored_offer ~= '' then offer.note() end
   measure.note()
   if call.events then events.note() end
-  if call.requester then answered.note(reply) end
+  if call.requester then kept_replies.note(reply) end
   meta_changes.note()
   -- Nothing was written before this line. sending.check may still fail; after it nothing can.
   sending.check()
   sending.send()
   if call.entry then events.write() end
-  if call.answer then answered.write() end
+  if call.kept_reply then kept_replies.write() end
   return reply
 end

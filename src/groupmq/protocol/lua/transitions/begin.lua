@@ -6,7 +6,7 @@
 
 -- Publish that a prefetched job has begun. No `active` was published when it was taken.
 local function announce_begin(id, l)
-  if l.ahead then events.publish('begun', id, l.gid, l.attempts + 1, lease.worker(l)) end
+  if l.prefetched then events.publish('begun', id, l.gid, l.attempts + 1, lease.worker(l)) end
 end
 
 -- Record that the job has begun, as its worker reports. The report also answers a recall.

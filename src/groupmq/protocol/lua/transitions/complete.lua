@@ -40,12 +40,12 @@ end
 -- Complete jobs reported by `worker`. `leases`: as lease_changes.redeem returns them; `results`: the return values of
 -- the jobs (false = none); `keep`: how many completed jobs are kept.
 function complete_jobs(ids, leases, results, keep, worker)
-  local n, gids, attempts, sizes, aheads, any_ahead = #ids, leases.gids, nil, nil, {}, false
+  local n, gids, attempts, sizes, prefetched, any_prefetched = #ids, leases.gids, nil, nil, {}, false
   local started, attempts_before, stages, FOLLOWS = leases.started, leases.attempts, leases.stages, lease.FOLLOWS
   local g, gid_before, ended, behind = nil, nil, 0, 0
   for i = 1, n do
     local gid, stage = gids[i], stages[i]
-    local ahead, same = stage >= FOLLOWS, gid == gid_before
+    local is_prefetched, same = stage >= FOLLOWS, gid == gid_before
     if same then
       ended = ended + 1
     else
@@ -55,8 +55,9 @@ function complete_jobs(ids, leases, results, keep, worker)
     end
     -- Jobs of one group that end together ran one after the other: their total time is recorded for the first one. For
     -- a job prefetched as the head of another group, it is only known that its run was short.
-    if stage == lease.RESERVED or (same and ahead) then behind = behind + 1 else measure.run(now - started[i]) end
-    aheads[i], any_ahead = ahead and 1 or 0, any_ahead or ahead
+    local is_behind = stage == lease.RESERVED or (same and is_prefetched)
+    if is_behind then behind = behind + 1 else measure.run(now - started[i]) end
+    prefetched[i], any_prefetched = is_prefetched and 1 or 0, any_prefetched or is_prefetched
     if attempts_before[i] > 0 then
       attempts = attempts or {}
       attempts[i] = attempts_before[i] + 1
@@ -75,5 +76,5 @@ function complete_jobs(ids, leases, results, keep, worker)
     retention.forget_all(ids)
     for i in pairs(attempts or NONE) do state_changes.forget(ids[i]) end
   end
-  events.completed(ids, gids, attempts, sizes, any_ahead and aheads, worker)
+  events.completed(ids, gids, attempts, sizes, any_prefetched and prefetched, worker)
 end

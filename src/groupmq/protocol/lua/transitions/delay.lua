@@ -13,3 +13,11 @@ local function delay_job(id, rec, time)
   W.zadd(K.delayed, whole(time), id)
   horizon.add(time)
 end
+
+-- End the delay. The transition that calls this decides what happens to the job.
+local function undelay_job(id, rec)
+  local g = group.get(record.group_of(rec))
+  g.delayed = math.max(0, g.delayed - 1)
+  group.touch(g)
+  W.zrem(K.delayed, id)
+end

@@ -10,6 +10,7 @@ call of that worker. A job that its worker has not received is released again.
 --- @include "lib/group"
 --- @include "lib/group_state"
 --- @include "lib/members"
+--- @include "lib/prefetch"
 --- @include "lib/lease"
 --- @include "lib/lease_changes"
 --- @include "lib/events"
@@ -27,7 +28,7 @@ local GRACE = 100
 -- because an offer stands. Groups that run several jobs at once or may have to wait are left to `advance`, which counts
 -- their starts.
 local function may_start(g, member)
-  if meta.paused or horizon.is_reached() or g.gated or (g.limit ~= 1 and g.id ~= '') then return false end
+  if meta.paused or horizon.is_reached() or not prefetch.group_allows(g) then return false end
   group_state.refresh(g)
   return g.state == 'ready' and g.head == member
 end
@@ -38,8 +39,8 @@ function grant_offered(g, id, rec, member)
   if not (worker and may_start(g, member)) then return end
   members.pop(g, 1)
   group.start(g)
-  local terms = lease_changes.terms(g.id, worker, false, lease.GRANTED)
-  local fence = lease_changes.grant({ id }, { terms }, whole(now + lease_ms))
+  local value = lease_changes.pack(g.id, worker, false, lease.GRANTED)
+  local fence = lease_changes.grant({ id }, { value }, whole(now + lease_ms))
   horizon.put(now + lease_ms)
   measure.wait(0)
   events.give('active', { id }, { g.id }, { 1 }, worker)
@@ -49,8 +50,8 @@ end
 -- Release the job that was granted to `worker` if it cannot have begun: nobody has received it, or `received` (the
 -- fence of the last grant that the worker has received) says that the worker has not. Returns true if it was released.
 function take_back_granted(worker, received)
-  local holder, id, fence = offer.granted()
-  if holder ~= worker or (received and received >= fence) then return false end
+  local grantee, id, fence = offer.granted()
+  if grantee ~= worker or (received and received >= fence) then return false end
   if not (received or offer.is_unread(worker)) then return false end
   local l, rec = lease.load({ id })[1], redis.call('HGET', K.jobs, id)
   offer.forget(worker, false)
@@ -67,7 +68,7 @@ function withdraw_offer(worker, received)
 end
 
 -- The job that was granted to the caller of `advance` but not received, for the reply to this call: in the form in
--- which `take_jobs` returns jobs, and when it was granted; nil if there is none. Its lease starts again, because the
+-- which `take_next` returns jobs, and when it was granted; nil if there is none. Its lease starts again, because the
 -- worker counts it from this call.
 function granted_jobs(who)
   local worker, id, fence = offer.granted()
@@ -92,12 +93,12 @@ end
 -- granted to another worker that has not received it, that worker may be gone: the job is released, and the caller asks
 -- again at once. A worker that has made its offer may not block on its key yet, so the job is left to it for GRACE ms.
 function offer_slot(who, may)
-  local holder, _, fence = offer.granted()
-  if holder and holder ~= who.worker then
+  local grantee, _, fence = offer.granted()
+  if grantee and grantee ~= who.worker then
     local till = math.floor(fence / 1000) + GRACE -- fences are times in microseconds
     if till > now then
       horizon.call_again(till)
-    elseif take_back_granted(holder) then
+    elseif take_back_granted(grantee) then
       horizon.call_again(now)
     end
   elseif who.offers and may then

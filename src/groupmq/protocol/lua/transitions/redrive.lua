@@ -6,7 +6,7 @@
 --- @include "lib/events"
 --- @include "lib/history"
 --- @include "lib/unique"
---- @include "transitions/release"
+--- @include "lib/put_back"
 --- @include "transitions/remove"
 
 -- `s`: the state of the job, false if there is none.

@@ -3,7 +3,6 @@
 --- @include "lib/meta"
 --- @include "lib/record"
 --- @include "lib/writes"
---- @include "lib/group"
 --- @include "lib/members"
 --- @include "lib/find"
 --- @include "lib/stopping"
@@ -11,6 +10,7 @@
 --- @include "lib/events"
 --- @include "lib/blocking_changes"
 --- @include "lib/unique"
+--- @include "transitions/delay"
 
 -- Remove the job from the structure of its state, and keep its record. The end of the call refreshes its group. The run
 -- of an active job keeps its slot until its handler has ended.
@@ -20,14 +20,11 @@ local function detach_job(job)
     stopping.add(job.id, job.lease)
   elseif job.state == 'waiting' then
     members.drop(find.group(job), record.member(job.id, job.rec))
+  elseif job.state == 'delayed' then
+    undelay_job(job.id, job.rec)
   else
     W.zrem(K[job.state], job.id)
     if job.state == 'failed' then blocking_changes.resolve(job.id) end
-    if job.state == 'delayed' then
-      local g = find.group(job)
-      g.delayed = math.max(0, g.delayed - 1)
-      group.touch(g)
-    end
   end
 end
 

@@ -13,7 +13,7 @@ without a group has no group to hold, so it always yields.
 --- @include "lib/measure"
 --- @include "transitions/fail"
 --- @include "transitions/delay"
---- @include "transitions/release"
+--- @include "lib/put_back"
 
 -- `how`: delay (ms), yield, reason, stack, error.
 local function retry_job(id, rec, s, how)

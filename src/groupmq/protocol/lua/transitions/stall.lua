@@ -13,7 +13,8 @@ its sort key, or fails for good after its last attempt or after `max_stalled` st
 --- @include "lib/measure"
 --- @include "lib/breaker_changes"
 --- @include "transitions/fail"
---- @include "transitions/release"
+--- @include "lib/end_run"
+--- @include "lib/put_back"
 
 -- The codes in replies for what happens next to a job that has stalled.
 local RUNS_AGAIN, FAILED, FAILED_AND_BLOCKS, CANCELLED = 0, 1, 2, 3

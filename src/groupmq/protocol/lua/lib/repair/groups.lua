@@ -6,18 +6,18 @@
 --- @include "lib/group_state"
 --- @include "lib/members"
 --- @include "lib/waiting"
---- @include "lib/mend"
+--- @include "lib/repair/repair"
 --- @private
 
 -- Every member of a group must be a job of that group, with its own sort key.
-function mend.members(g, found)
+function repair.members(g, found)
   local ids = {}
   for i = 1, #found do ids[i] = record.id_of(found[i]) end
   local recs = #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {}
   for i = 1, #ids do
     if not recs[i] or record.member(ids[i], recs[i]) ~= found[i] or record.group_of(recs[i]) ~= g.id then
       members.drop(g, found[i])
-      mend.report('member that is no job of its group', ids[i])
+      repair.report('member that is no job of its group', ids[i])
     end
   end
 end
@@ -30,7 +30,7 @@ local function stale_holds(g)
 end
 
 -- The ids of jobs that exist, each followed by its group.
-function mend.with_groups(ids)
+function repair.with_groups(ids)
   local recs, flat = #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {}, {}
   for i = 1, #ids do
     if recs[i] then flat[#flat + 1], flat[#flat + 2] = ids[i], record.group_of(recs[i]) end
@@ -41,7 +41,7 @@ end
 -- Delayed jobs have no index by group, and there may be too many to count in one call: the client counts them page by
 -- page while workers continue. Without `prints`, returns the groups that disagree and a fingerprint of their values.
 -- With `prints`, repairs the groups whose value has not changed since; the client has counted them again in between.
-function mend.delayed_counts(gids, counts, prints)
+function repair.delayed_counts(gids, counts, prints)
   local suspects = {}
   group.load(gids)
   for i = 1, #gids do
@@ -51,7 +51,7 @@ function mend.delayed_counts(gids, counts, prints)
       suspects[#suspects + 1], suspects[#suspects + 2] = g.id, print
     elseif g.delayed ~= counts[i] and prints[i] == print then
       g.delayed, g.at = counts[i], 'unknown'
-      mend.report('group with wrong counts', g.id)
+      repair.report('group with wrong counts', g.id)
       group.touch(g)
     end
   end
@@ -60,22 +60,22 @@ end
 
 -- A group must have the right count of running jobs (`running` = nil: not known) and be stored in the state that
 -- group_state.decide returns. A parked group that is due and not moved yet is not damaged.
-function mend.group(g, running)
+function repair.group(g, running)
   if running and g.running ~= (running[g.id] or 0) then
     g.running = running[g.id] or 0
-    mend.report('group with wrong counts', g.id)
+    repair.report('group with wrong counts', g.id)
     group.touch(g)
   end
   local id = stale_holds(g)
   while id do
     group.release(g, id)
-    mend.report('hold of a job that does not wait', id)
+    repair.report('hold of a job that does not wait', id)
     id = stale_holds(g)
   end
-  if g.alone then mend.members(g, { g.head }) end
+  if g.alone then repair.members(g, { g.head }) end
   local is_stray = g.unset and redis.call('EXISTS', group.key(g)) == 1
   if not g.touched and (is_stray or g.head ~= (waiting.first(g, 1)[1] or false)) then
-    mend.report('group with a wrong head', g.id)
+    repair.report('group with a wrong head', g.id)
     members.reread(g)
   end
   if g.touched then
@@ -93,7 +93,7 @@ function mend.group(g, running)
     right = not ready and not parked and not (g.state == 'idle' and g.raw and g.running == 0 and g.delayed == 0)
   end
   if not right or (not g.raw and g.state ~= 'idle') then
-    mend.report('group in the wrong state', g.id)
+    repair.report('group in the wrong state', g.id)
     g.at = 'unknown'
     group.touch(g)
   end

@@ -7,11 +7,11 @@
 --- @include "lib/group"
 --- @include "lib/blocking"
 --- @include "lib/blocking_changes"
---- @include "lib/mend"
+--- @include "lib/repair/repair"
 --- @private
 
 local function report(kind, id)
-  mend.report(kind, id)
+  repair.report(kind, id)
   meta.spared = 0 -- lib/retention.lua finds it out again
 end
 
@@ -40,7 +40,7 @@ end
 
 -- Every job that blocks a group must be a failed job of that group. The job must be in `blocking`, and the group in
 -- `blocked`.
-function mend.blockers(ids)
+function repair.blockers(ids)
   raise_flag(ids)
   for i = 1, #ids do
     local id, raw = ids[i], redis.call('HGET', K.blockers, ids[i])
@@ -72,7 +72,7 @@ function mend.blockers(ids)
   end
 end
 
-function mend.blocking(members)
+function repair.blocking(members)
   raise_flag(members)
   for i = 1, #members do
     local readable, gid, id, since = pcall(blocking.parts, members[i])
@@ -84,7 +84,7 @@ function mend.blocking(members)
   end
 end
 
-function mend.blocked(gids)
+function repair.blocked(gids)
   raise_flag(gids)
   for i = 1, #gids do
     if blocking.count(gids[i]) == 0 then

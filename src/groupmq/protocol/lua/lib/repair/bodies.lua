@@ -6,7 +6,7 @@
 --- @include "lib/body_changes"
 --- @include "lib/repeats"
 --- @include "transitions/remove"
---- @include "lib/mend"
+--- @include "lib/repair/repair"
 --- @private
 
 -- Whether the record of a job, or the definition of a repeat, refers to this data.
@@ -18,27 +18,27 @@ local function belongs(field, rec)
 end
 
 -- Data must belong to a job or to a repeat, and the flag that makes calls read it must be set.
-function mend.bodies(ids)
+function repair.bodies(ids)
   if not ids[1] then return end
   if not meta.large then
     meta.large = true
-    mend.report('data of large jobs that no call looks for', 'large')
+    repair.report('data of large jobs that no call looks for', 'large')
   end
   local recs = redis.call('HMGET', K.jobs, unpack(ids))
   for i = 1, #ids do
     if not belongs(ids[i], recs[i]) then
       body_changes.drop(ids[i])
-      mend.report('data of no job', bodies.repeat_of(ids[i]) or ids[i])
+      repair.report('data of no job', bodies.repeat_of(ids[i]) or ids[i])
     end
   end
 end
 
 -- Remove a job whose data is lost, because it cannot run again. A running job stays, because its worker has the data.
 -- Returns whether the job was removed.
-function mend.lost_data(job)
+function repair.lost_data(job)
   if not record.is_beside(job.rec) or redis.call('HEXISTS', K.bodies, job.id) == 1 then return false end
   if job.lease then return false end
   remove_job(job)
-  mend.report('job whose data is lost', job.id)
+  repair.report('job whose data is lost', job.id)
   return true
 end
