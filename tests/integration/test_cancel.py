@@ -9,14 +9,12 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from groupmq import ConfigurationError, Job, JobCancelled, JobFailed, JobNotFound, Queue, Worker, WrongState
 from tests.support import handlers
 from tests.support.fleet import Fleet
-from tests.support.listening import listening
 from tests.support.waiting import eventually
 from tests.support.workers import Listener, Waiting, one_kind
 
@@ -155,34 +153,6 @@ async def test_whichever_process_runs_it(queue: Queue, url: str) -> None:
         assert [str(error).endswith("cancelled") for error in ended] == [True] * 6
         fleet.wait_for(lambda: len(fleet.lines("end")) == 6, "all have ended")
         assert {line["how"] for line in fleet.lines("end")} == {"cancelled"}
-
-
-async def test_the_next_of_the_group_starts_only_after_the_cancelled_one_has_ended(queue: Queue, client: Any) -> None:
-    order: list[str] = []
-    ending = asyncio.Event()
-
-    async def handle(job: Job) -> None:
-        order.append(f"start {job.data}")
-        try:
-            if job.data == "first":
-                await asyncio.Event().wait()
-        finally:
-            if job.data == "first":
-                ending.set()
-                await asyncio.sleep(0.2)  # cleaning up takes its time
-            order.append(f"end {job.data}")
-
-    async with listening(queue, client) as heard, Worker(queue, handle, concurrency=4):
-        first = await queue.add("first", group_id="g")
-        second = await queue.add("second", group_id="g")
-        await eventually(lambda: order, "the first runs")
-        await first.cancel()
-        await ending.wait()
-        assert await second.get_state() == "waiting"
-        await second.result(5)
-        await heard.has("drained")
-    assert order == ["start first", "end first", "start second", "end second"]
-    assert [kind for kind in heard.kinds() if kind != "added"] == ["active", "failed", "active", "completed", "drained"]
 
 
 @pytest.mark.parametrize("delay", [None, 60])

@@ -251,6 +251,11 @@ async def test_a_closed_queue_leaves_no_connection(server: Server, client: Any) 
     await eventually(lambda: len(client.client_list()) == before, "its connections are closed")
 
 
+def paused_calls(client: Any) -> list[dict[str, str]]:
+    """Connections whose call the server holds back while writes are paused."""
+    return [one for one in client.client_list() if one["cmd"] == "fcall" and "b" in one["flags"]]
+
+
 async def test_a_queue_that_is_closed_while_a_call_is_under_way_leaves_no_connection(
     server: Server, client: Any
 ) -> None:
@@ -259,7 +264,8 @@ async def test_a_queue_that_is_closed_while_a_call_is_under_way_leaves_no_connec
     await queue.add(1)
     client.client_pause(10_000, all=False)  # a call that writes still waits for its reply when the queue is closed
     pausing = asyncio.create_task(queue.pause_group("g"))
-    await asyncio.sleep(0.05)
+    await eventually(lambda: paused_calls(client), "the server has the call and holds it back")
+    assert not pausing.done()
     await queue.close()
     client.client_unpause()
     await asyncio.gather(pausing, return_exceptions=True)

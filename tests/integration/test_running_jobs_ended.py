@@ -13,6 +13,7 @@ import pytest
 from groupmq import Job, Queue, Worker
 from tests.conftest import MakeQueue
 from tests.support.fleet import Fleet
+from tests.support.listening import listening
 from tests.support.waiting import eventually
 from tests.support.workers import Listener
 
@@ -49,40 +50,53 @@ async def state_of(queue: Queue, job: Job) -> str | None:
     return found.state if found is not None else None
 
 
-def lingering(seen: Overlaps, ending: asyncio.Event) -> Callable[[Job], Awaitable[None]]:
-    """A handler whose job "first" runs until it is stopped, and then takes some time to end."""
+class Lingering:
+    """A handler whose job "first" runs until it is stopped, and ends only when the test lets it."""
 
-    async def handle(job: Job) -> None:
-        seen.start(job)
+    def __init__(self) -> None:
+        self.seen, self.stopped, self.may_end = Overlaps(), asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, job: Job) -> None:
+        if job.data == "other":
+            return
+        self.seen.start(job)
         try:
             if job.data == "first":
                 await asyncio.Event().wait()
         finally:
             if job.data == "first":
-                ending.set()
-                await asyncio.sleep(0.2)  # cleaning up takes its time
-            seen.end(job)
-
-    return handle
+                self.stopped.set()
+                await self.may_end.wait()
+            self.seen.end(job)
 
 
 @every_end
-async def test_the_next_of_the_group_waits_for_a_handler_that_takes_its_time_to_end(queue: Queue, how: str) -> None:
-    seen, ending = Overlaps(), asyncio.Event()
-    handle = lingering(seen, ending)
-    first = await queue.add("first", group_id="g")
-    second = await queue.add("second", group_id="g")
-    async with Worker(queue, handle, concurrency=4), Worker(queue, handle, concurrency=4):
+async def test_the_next_of_the_group_waits_for_a_handler_that_takes_its_time_to_end(
+    queue: Queue, client: Any, how: str
+) -> None:
+    handle = Lingering()
+    seen = handle.seen
+    workers = [Worker(queue, handle, concurrency=4) for _ in range(2)]
+    async with listening(queue, client) as heard, workers[0], workers[1]:
+        first = await queue.add("first", group_id="g")
+        second = await queue.add("second", group_id="g")
         await eventually(lambda: seen.log, "the first job runs")
         assert await ENDS[how](queue, first)
         if how != "cancel":
             assert await state_of(queue, first) == ("failed" if how == "fail" else None)
-        await asyncio.wait_for(ending.wait(), 5)
+        await asyncio.wait_for(handle.stopped.wait(), 5)
+        # A worker that takes this job would have taken the second before it, which is older, if its group were ready.
+        await (await queue.add("other", group_id="h")).result(5)
         assert await second.get_state() == "waiting"
         assert (await queue.get_group("g")).state == "busy"
+        handle.may_end.set()
         await second.result(5)
+        await heard.has("drained")
     assert seen.overlaps == []
     assert seen.log == ["start first", "end first", "start second", "end second"]
+    ended = "removed" if how in ("remove", "purge") else "failed"
+    assert heard.kinds(first.id) == ["added", "active", ended]
+    assert heard.kinds(second.id) == ["added", "active", "completed"]
 
 
 @every_end
@@ -166,17 +180,20 @@ async def test_no_second_worker_gets_into_an_exclusive_queue_beside_a_handler_th
     make_queue: MakeQueue, how: str
 ) -> None:
     queue = make_queue(exclusive=True)
-    seen, ending = Overlaps(), asyncio.Event()
-    handle = lingering(seen, ending)
+    handle = Lingering()
     first = await queue.add("first")
     second = await queue.add("second")
-    async with Worker(queue, handle), Worker(queue, handle):
-        await eventually(lambda: seen.log, "the first job runs")
-        assert await ENDS[how](queue, first)
-        await asyncio.wait_for(ending.wait(), 5)
-        assert await second.get_state() == "waiting"
-        await second.result(5)
-    assert seen.overlaps == []
+    async with Worker(queue, handle):
+        await eventually(lambda: handle.seen.log, "the first job runs")
+        async with Worker(queue, handle, blocking_timeout=0.1) as other:
+            assert await ENDS[how](queue, first)
+            await asyncio.wait_for(handle.stopped.wait(), 5)
+            asked = other.get_worker_metrics().advances
+            await eventually(lambda: other.get_worker_metrics().advances > asked + 1, "the other one asks for jobs")
+            assert await second.get_state() == "waiting"
+            handle.may_end.set()
+            await second.result(5)
+    assert handle.seen.overlaps == []
 
 
 async def test_the_worker_of_a_removed_job_emits_lease_lost(queue: Queue) -> None:

@@ -260,15 +260,19 @@ async def test_a_draining_worker_passes_hints_on(queue: Queue) -> None:
 
 @one_kind
 async def test_a_handler_that_blocks_the_loop_delays_close_only_as_long_as_it_blocks(queue: Queue) -> None:
+    started, hang = asyncio.Event(), asyncio.Event()
+
     async def handle(job: Job) -> None:
-        await asyncio.sleep(0.05)
+        started.set()
+        await hang.wait()
         time.sleep(0.8)  # noqa: ASYNC251 - the loop is meant to hang
 
     job = await queue.add(1)
     worker = Worker(queue, handle)
     await worker.start()
-    await eventually(worker.is_processing, "the job runs")
-    assert await closing_time(worker, 5) < 3
+    await started.wait()
+    hang.set()  # the handler goes on in the next tick, after close() has been called
+    assert 0.7 < await closing_time(worker, 5) < 3
     assert await job.get_state() == "completed"
 
 

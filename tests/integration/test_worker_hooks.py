@@ -81,15 +81,23 @@ async def test_a_startup_that_raises_ends_the_worker_with_that_error_and_takes_n
 
 async def test_the_first_job_waits_for_the_startup(queue: Queue) -> None:
     await queue.add(1)
-    gate, life = asyncio.Event(), Life()
-    worker = Worker(queue, life.handle, on_startup=gate.wait)
+    entered, gate, life = asyncio.Event(), asyncio.Event(), Life()
+
+    async def start() -> str:
+        entered.set()
+        await gate.wait()
+        life.seen.append("up")
+        return "context"
+
+    worker = Worker(queue, life.handle, on_startup=start)
     ready = Listener(worker, "ready")
     running = asyncio.create_task(worker.run(burst=True))
-    await asyncio.sleep(0.05)
-    assert (life.seen, ready.names()) == ([], [])
+    await asyncio.wait_for(entered.wait(), 5)
+    await queue.get_job_counts()  # a round trip to the server, in which a worker that does not wait begins to take jobs
+    assert (life.seen, ready.names(), worker.get_worker_metrics().advances) == ([], [], 0)
     gate.set()
     await running
-    assert life.seen == [True]
+    assert (life.seen, ready.names()) == (["up", "context"], ["ready"])
 
 
 async def test_the_shutdown_comes_after_jobs_that_were_running_when_the_worker_was_closed(queue: Queue) -> None:
