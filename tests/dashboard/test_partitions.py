@@ -8,8 +8,6 @@ from groupmq import Queue
 from groupmq.dashboard.live.reader import lies_ahead
 from groupmq.dashboard.pages import PAGES
 from tests.conftest import MakeQueue
-from tests.dashboard.conftest import MakeSite
-from tests.dashboard.serving import listening_to, serving, until
 from tests.dashboard.visitor import Site
 
 
@@ -39,20 +37,6 @@ async def test_its_settings_and_its_blocked_groups(queue: Queue, site: Site) -> 
     assert row["blocked"] == 6
     await site.act("skip", job="j3")
     assert len(await queue.get_blocked_groups()) == 5
-
-
-async def test_a_new_process_catches_up_from_the_logs(queue: Queue, make_site: MakeSite) -> None:
-    await queue.get_job_counts()
-    path = f"/queues/{queue.name}/stream?events=1"
-    async with serving(make_site().dashboard) as at, listening_to(at + path) as stream:
-        await until(stream, "snapshot")
-        await queue.add({}, job_id="seen")
-        last = (await until(stream, "events")).id
-    await queue.add({}, job_id="unseen")
-    assert last is not None
-    async with serving(make_site().dashboard) as at, listening_to(at + path, Last_Event_ID=last) as stream:
-        rows = (await until(stream, "events")).data["events"]
-        assert [row["job_id"] for row in rows] == ["unseen"]
 
 
 def test_a_position_of_another_number_of_partitions_is_none() -> None:

@@ -117,7 +117,11 @@ async def test_a_tab_that_was_away_catches_up(queue: Queue, site: Site) -> None:
             assert [row["job_id"] for row in rows] == ["unseen"]
 
 
-async def test_a_new_process_catches_up_from_the_log(queue: Queue, make_site: MakeSite) -> None:
+@pytest.mark.parametrize("partitions", [1, 4])
+async def test_a_new_process_catches_up_from_the_logs(
+    make_queue: MakeQueue, make_site: MakeSite, partitions: int
+) -> None:
+    queue = make_queue(partitions=partitions)
     await queue.get_job_counts()
     path = f"/queues/{queue.name}/stream?events=1"
     async with serving(make_site().dashboard) as at, listening_to(at + path) as stream:

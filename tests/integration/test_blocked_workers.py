@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
 from groupmq import FailJob, Job, Queue, Snooze, Worker
-from tests.support import handlers
 from tests.support.rates import started_ms
 from tests.support.waiting import eventually
-from tests.support.workers import one_kind
 
 
 def jobs_of(group: str, n: int, **fields: Any) -> list[dict[str, Any]]:
@@ -76,16 +73,3 @@ async def test_a_snoozed_job_holds_its_group_and_uses_no_attempt(queue: Queue) -
     assert (metrics.snoozed, metrics.completed, metrics.failed, metrics.retried) == (3, 3, 0, 0)
     assert (errors, await queue.get_failures()) == ([], [])
     assert [one.outcome for one in await queue.get_attempts("g0")] == ["snoozed"] * 3 + ["completed"]
-
-
-@one_kind
-@pytest.mark.parametrize("executor", ["thread", "process"])
-async def test_snooze_means_the_same_in_a_thread_and_in_another_process(
-    queue: Queue, tmp_path: Path, executor: Literal["thread", "process"]
-) -> None:
-    job = await queue.add(str(tmp_path / "once"), group_id="g", max_attempts=1)
-    async with Worker(queue, handlers.snoozes_once, executor=executor) as worker:
-        assert await queue.wait_for_empty(20)
-        assert worker.get_worker_metrics().snoozed == 1
-    await job.refresh()
-    assert (job.state, job.attempts_made) == ("completed", 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -181,14 +182,17 @@ async def test_rate_limited_lets_its_group_rest_and_uses_no_attempt(queue: Queue
 
 
 @one_kind
+@pytest.mark.parametrize(
+    ("handler", "counted"), [(handlers.limited_once, "rate_limited"), (handlers.snoozes_once, "snoozed")]
+)
 @pytest.mark.parametrize("executor", ["thread", "process"])
-async def test_rate_limited_means_the_same_in_a_thread_and_in_another_process(
-    queue: Queue, tmp_path: Path, executor: Literal["thread", "process"]
+async def test_rate_limited_and_snooze_mean_the_same_in_a_thread_and_in_another_process(
+    queue: Queue, tmp_path: Path, handler: Callable[[Job], None], counted: str, executor: Literal["thread", "process"]
 ) -> None:
     job = await queue.add(str(tmp_path / "once"), group_id="g", max_attempts=1)
-    async with Worker(queue, handlers.limited_once, executor=executor) as worker:
+    async with Worker(queue, handler, executor=executor) as worker:
         assert await queue.wait_for_empty(20)
-        assert worker.get_worker_metrics().rate_limited == 1
+        assert getattr(worker.get_worker_metrics(), counted) == 1
     await job.refresh()
     assert (job.state, job.attempts_made) == ("completed", 1)
 
