@@ -12,21 +12,9 @@ from groupmq import Backoff, Every, Queue, RateLimit
 from groupmq.dashboard.actions import one_group
 from groupmq.dashboard.actions.catalogue import ACTIONS
 from tests.dashboard.busy import DEEP, HELD, PAUSED, Busy
+from tests.dashboard.tasks import finished
 from tests.dashboard.visitor import Site
 from tests.support.waiting import eventually
-
-
-async def finished(site: Site, answer: Any, queue: str = "orders") -> Any:
-    """Wait until the task that an action began has ended. Returns the task."""
-    task_id = answer["task"]["id"]
-    found: dict[str, Any] = {}
-
-    async def over() -> bool:
-        found.update((await site.json("task", queue=queue, task=task_id))["task"])
-        return bool(found["state"] != "running")
-
-    await eventually(over, "the task has ended")
-    return found
 
 
 async def test_retry(busy: Busy, site: Site) -> None:

@@ -7,9 +7,8 @@ from typing import Any
 from groupmq import Queue
 from groupmq.dashboard import hash_password
 from tests.dashboard.conftest import MakeSite
-from tests.dashboard.test_actions import finished
-from tests.dashboard.test_bulk_actions import failures
-from tests.dashboard.test_security import basic
+from tests.dashboard.tasks import failures, finished
+from tests.dashboard.visitor import basic
 
 
 def said(entries: list[Any]) -> list[tuple[Any, ...]]:

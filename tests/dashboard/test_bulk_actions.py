@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from groupmq import Queue
-from tests.dashboard.test_actions import finished
+from tests.dashboard.tasks import failures, finished
 from tests.dashboard.visitor import Site
 from tests.support.waiting import eventually
 
@@ -63,12 +63,6 @@ async def test_clean_ends_though_more_jobs_end_meanwhile(
     monkeypatch.setattr(opened, "clean", on_a_busy_queue)
     task = await finished(site, await site.act("clean", 202, queue=queue.name, state="failed"), queue.name)
     assert (task["state"], task["done"], await queue.get_failed_count()) == ("done", 3, 1)
-
-
-async def failures(queue: Queue, n: int) -> None:
-    for i in range(n):
-        job = await queue.add({"n": i}, group_id=f"g{i % 3}")
-        await queue.fail(job.id, f"number {i}")
 
 
 async def test_retry_all_that_match(queue: Queue, site: Site) -> None:

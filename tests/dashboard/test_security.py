@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import logging
 from typing import Any
 
@@ -15,13 +14,9 @@ from groupmq.dashboard.actions.catalogue import ACTIONS
 from groupmq.dashboard.pages import PAGES
 from tests.dashboard.busy import Busy
 from tests.dashboard.conftest import MakeSite
-from tests.dashboard.visitor import Site
+from tests.dashboard.visitor import Site, basic
 
 TOKEN = "a-token-of-some-length"
-
-
-def basic(name: str, password: str) -> str:
-    return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
 
 
 def every_page(site: Site, busy: Busy) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 
 from groupmq import BatchFailed, ConfigurationError, FailJob, Job, Queue, Worker
 from tests.conftest import MakeQueue
-from tests.integration.rows import add_row, attempts_made
+from tests.support.rows import add_row, attempts_made
 from tests.support.waiting import eventually
 from tests.support.workers import Listener, looked_once, one_kind
 

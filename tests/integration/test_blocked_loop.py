@@ -13,7 +13,7 @@ import pytest
 
 from groupmq import Job, Queue, Worker
 from tests.conftest import MakeQueue
-from tests.integration.rows import add_row, whatever_happens
+from tests.support.rows import add_row, whatever_happens
 from tests.support.waiting import eventually
 from tests.support.workers import Recorder
 

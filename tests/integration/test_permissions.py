@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,14 +12,10 @@ from groupmq import Durability, Every, GroupMQError, NotDurable, Queue, Worker
 from groupmq.errors import ServerRefused
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
+from tests.support.permissions import PAGE, RULES
 from tests.support.servers import Server
 from tests.support.workers import Recorder
 
-PAGE = Path(__file__).parents[2] / "docs" / "security.md"
-RULES = {
-    block.split()[2]: block.split()[3:]
-    for block in re.findall(r"^```\n(ACL SETUSER .*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-}
 MakeUser = Callable[[str], str]
 [ONE_QUEUE] = map(str.split, re.findall(r"write `(.*)` in place of `~groupmq:\*`", PAGE.read_text("utf-8")))
 """The key patterns of a user who may see only the queue `orders`."""

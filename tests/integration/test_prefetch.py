@@ -10,16 +10,19 @@ from typing import Any
 import pytest
 
 from groupmq import Job, Queue, Worker
-from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
-from tests.integration.rows import LONGEST_ROW, add_row, attempts_made, used_to_short_handlers, whatever_happens
 from tests.support.parts import parts_of
+from tests.support.rows import (
+    LONGEST_ROW,
+    Crowd,
+    add_row,
+    add_to_groups,
+    attempts_made,
+    used_to_short_handlers,
+    whatever_happens,
+)
 from tests.support.waiting import eventually
 from tests.support.workers import Recorder, one_kind
-
-
-async def add_to_groups(queue: Queue, groups: int, each: int) -> list[Job]:
-    return await queue.add_many([{"data": [g, i], "group_id": f"g{g}"} for i in range(each) for g in range(groups)])
 
 
 def by_group(seen: list[Any]) -> dict[int, list[int]]:
@@ -117,41 +120,6 @@ async def test_a_burst_leaves_nothing_behind_whenever_a_hint_comes(
         worker = used_to_short_handlers(Worker(queue, handle, concurrency=concurrency, prefetch=prefetch))
         await worker.run(burst=True)
         assert (await queue.get_job_counts()).total == 0
-
-
-class Crowd:
-    """A handler that counts the jobs that its worker holds."""
-
-    def __init__(self, queue: Queue) -> None:
-        self._look = SyncQueue(queue.name, queue._connection.endpoint.where)
-        self.worker: Worker | None = None
-        self.running = self.unreported = self.most = 0
-
-    async def __call__(self, job: Job) -> None:
-        self.running += 1
-        # Use the blocking client, so that nothing changes in this process between the request and the answer.
-        self.most = max(self.most, self._look.get_job_counts().active - self.unreported - self._on_their_way_back())
-        await asyncio.sleep(0)
-        self.running -= 1
-        self.unreported += 1
-        assert self.worker is not None
-        # Counting took long, and must not be measured as the time of a handler.
-        asyncio.get_running_loop().call_soon(used_to_short_handlers, self.worker)
-
-    def reported(self, job: Job) -> None:
-        self.unreported -= 1
-
-    def _on_their_way_back(self) -> int:
-        """Jobs that were given back because a handler took long on a busy machine. The server may not know of them
-        yet."""
-        assert self.worker is not None
-        requesters = parts_of(self.worker).fetcher.requesters
-        return sum(
-            report.event == "released" for requester in requesters for report in (*requester.reports, *requester.sent)
-        )
-
-    def close(self) -> None:
-        self._look.close()
 
 
 @pytest.mark.parametrize("concurrency", [1, 10])

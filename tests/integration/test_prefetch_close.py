@@ -9,7 +9,7 @@ import pytest
 
 from groupmq import Job, Queue, Worker
 from tests.conftest import MakeQueue
-from tests.integration.rows import add_row, attempts_made, used_to_short_handlers
+from tests.support.rows import add_row, attempts_made, used_to_short_handlers
 from tests.support.waiting import eventually
 from tests.support.workers import Listener, Recorder
 

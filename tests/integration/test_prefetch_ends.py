@@ -9,7 +9,7 @@ import pytest
 
 from groupmq import FailJob, HandlerTimeout, Job, Queue, RateLimited, RetryJob, Worker
 from tests.conftest import MakeQueue
-from tests.integration.rows import add_row, attempts_made, used_to_short_handlers
+from tests.support.rows import add_row, attempts_made, used_to_short_handlers
 from tests.support.workers import Listener
 
 N, BAD = 8, 3

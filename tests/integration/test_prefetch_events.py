@@ -7,8 +7,8 @@ from collections import Counter
 from typing import Any
 
 from groupmq import Job, Queue, RateLimited, Worker
-from tests.integration.rows import add_row, used_to_short_handlers
 from tests.support.listening import listening
+from tests.support.rows import add_row, used_to_short_handlers
 from tests.support.workers import Listener
 
 N = 30

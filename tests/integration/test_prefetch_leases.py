@@ -10,9 +10,9 @@ import pytest
 
 from groupmq import Job, Queue, Worker
 from tests.conftest import MakeQueue
-from tests.integration.rows import add_row, attempts_made, used_to_short_handlers
-from tests.integration.test_worker_leases import LEASE, LONG, Watch
+from tests.support.leases import LEASE, LONG, Watch
 from tests.support.parts import parts_of
+from tests.support.rows import add_row, attempts_made, used_to_short_handlers
 from tests.support.waiting import eventually
 from tests.support.workers import Listener, one_kind
 

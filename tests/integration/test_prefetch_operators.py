@@ -11,7 +11,7 @@ import pytest
 from groupmq import Job, JobNotFound, Queue, RateLimit, Worker, WrongState
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
-from tests.integration.rows import add_row, attempts_made, whatever_happens
+from tests.support.rows import add_row, attempts_made, whatever_happens
 from tests.support.waiting import eventually
 from tests.support.workers import Listener
 

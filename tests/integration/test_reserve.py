@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from groupmq import Job, Queue, RetryJob, Worker
-from tests.integration.rows import add_reserve, attempts_made, used_to_short_handlers, whatever_happens
-from tests.integration.test_prefetch import Crowd
+from tests.support.rows import Crowd, add_reserve, attempts_made, used_to_short_handlers, whatever_happens
 from tests.support.waiting import eventually
 from tests.support.workers import Recorder
 

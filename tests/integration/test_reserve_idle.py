@@ -15,9 +15,9 @@ import redis
 from groupmq import Job, Queue, Worker
 from groupmq.protocol import functions
 from groupmq.worker.parts import WorkerParts
-from tests.integration.rows import add_reserve, whatever_happens
 from tests.model.mutant import Mutant, loader
 from tests.support.parts import at_start
+from tests.support.rows import add_reserve, whatever_happens
 from tests.support.waiting import eventually
 from tests.support.workers import Recorder, looked_once
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import shutil
 import socket
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,20 +15,13 @@ import redis.asyncio
 from groupmq import ConnectionLost, Job, Queue, Worker
 from groupmq.sync import Queue as SyncQueue
 from tests.support import keyspace
+from tests.support.certificates import make_certificate
 from tests.support.servers import Server, available_kinds, free_port
 
 pytestmark = pytest.mark.skipif(
     "redis" not in available_kinds() or shutil.which("openssl") is None,
     reason="needs Debian's redis-server (the embedded Valkey is built without TLS) and openssl",
 )
-
-
-def make_certificate(folder: Path, name: str) -> tuple[Path, Path]:
-    key, cert = folder / f"{name}.key", folder / f"{name}.crt"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
-    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)]
-    subprocess.run(command, check=True, capture_output=True)
-    return key, cert
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,8 @@ from groupmq import Queue, Worker
 from groupmq.protocol.commands import Advanced, Call
 from groupmq.worker.parts import WorkerParts
 from groupmq.worker.requester import Requester
-from tests.integration.rows import whatever_happens
-from tests.integration.test_prefetch import add_to_groups
 from tests.support.parts import at_start
+from tests.support.rows import add_to_groups, whatever_happens
 from tests.support.workers import Recorder
 
 LARGE, APART = 50, 0.0005
