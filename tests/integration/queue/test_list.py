@@ -245,7 +245,7 @@ async def test_a_user_who_may_not_write_the_list_works_without_it(
 async def test_the_rights_that_the_docs_name_are_enough_to_be_listed(
     server: Server, client: Any, caplog: pytest.LogCaptureFixture, partitions: int
 ) -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "deploy.md").read_text("utf-8")
+    guide = (Path(__file__).parents[3] / "docs" / "deploy.md").read_text("utf-8")
     [rule] = [line for line in guide.splitlines() if line.startswith("ACL SETUSER orders ")]
     client.execute_command(*rule.split())
     recorder = Recorder()
@@ -304,7 +304,7 @@ async def test_a_server_that_is_away_raises_connection_lost(monkeypatch: pytest.
 
 def test_a_queue_opened_by_many_processes_is_listed_once(url: str, client: redis.Redis) -> None:
     program = "import sys; from groupmq.sync import Queue; q = Queue('orders', sys.argv[1]); q.add(1); q.close()"
-    path = {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    path = {"PYTHONPATH": str(Path(__file__).parents[3] / "src")}
     children = [subprocess.Popen([sys.executable, "-c", program, url], env=os.environ | path) for _ in range(4)]
     assert [child.wait(60) for child in children] == [0] * 4
     assert SyncQueue.list(url) == [QueueInfo("orders", "groupmq")]
