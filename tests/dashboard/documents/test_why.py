@@ -47,7 +47,7 @@ async def everywhere(site: Site, queue: Queue, words: str) -> None:
         assert words in await site.page(name, queue=queue.name, group="user:1", job="waits"), name
 
 
-async def test_nobody_works_on_the_queue(make_queue: MakeQueue, site: Site) -> None:
+async def test_a_queue_without_workers_says_so_everywhere(make_queue: MakeQueue, site: Site) -> None:
     queue = make_queue("orders")
     await queue.add(1, group_id="user:1", job_id="waits")
     await everywhere(site, queue, "This queue has no worker.")

@@ -21,7 +21,7 @@ class Looks:
         return self.made
 
 
-async def test_those_who_ask_at_once_share_one_look() -> None:
+async def test_concurrent_requests_share_one_read() -> None:
     answers, looks = SharedAnswers(good_for=60), Looks()
     found = await asyncio.gather(*(answers.get("a", looks.look) for _ in range(10)))
     assert found == [1] * 10

@@ -333,7 +333,7 @@ async def test_an_audit_hook_that_raises_stops_nothing(busy: Busy, make_site: Ma
 
 
 @pytest.mark.parametrize("rule", [["password"], lambda value, kind: "[hidden]"])
-async def test_what_is_redacted_is_on_no_path(busy: Busy, make_site: MakeSite, rule: Any) -> None:
+async def test_redacted_values_appear_on_no_page(busy: Busy, make_site: MakeSite, rule: Any) -> None:
     site = make_site(redact=rule)
     ids = [busy.ids[name] for name in ("completed", "failed", "held", "active", "delayed")]
     paths = every_page(site, busy)

@@ -43,7 +43,7 @@ async def test_that_which_waits_for_work(url: str) -> None:
     assert all_closed(made)
 
 
-async def test_those_of_calls(url: str) -> None:
+async def test_connections_for_calls_are_closed(url: str) -> None:
     client = Endpoint(url).asynchronous()
     pool = CallPool(client.connection_pool)
     await asyncio.gather(*(pool.execute("PING") for _ in range(3)))

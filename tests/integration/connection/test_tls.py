@@ -118,7 +118,7 @@ async def test_a_client_certificate_opens_the_door(mutual: tuple[int, Path, tupl
         assert blocking.add(2).get_state() == "waiting"
 
 
-async def test_without_a_client_certificate_the_door_stays_shut(
+async def test_a_client_without_a_certificate_is_refused(
     mutual: tuple[int, Path, tuple[Path, Path]],
 ) -> None:
     port, cert, _ = mutual

@@ -156,7 +156,7 @@ async def test_whichever_process_runs_it(queue: Queue, url: str) -> None:
 
 
 @pytest.mark.parametrize("delay", [None, 60])
-async def test_what_has_not_started_is_removed(queue: Queue, delay: float | None) -> None:
+async def test_cancelling_a_job_that_has_not_started_removes_it(queue: Queue, delay: float | None) -> None:
     job = await queue.add(1, group_id="g", delay=delay)
     assert await job.cancel()
     assert await queue.get_job(job.id) is None

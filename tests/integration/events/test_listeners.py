@@ -111,7 +111,7 @@ async def test_off_ends_one_listener_and_remove_all_the_rest(queue: Queue) -> No
     assert not queue.off("paused", witness.append)
 
 
-async def test_what_nobody_can_listen_to_is_refused(queue: Queue) -> None:
+async def test_unknown_events_and_bad_listeners_are_refused(queue: Queue) -> None:
     with pytest.raises(ConfigurationError, match=r"event: expected one of .*completed.*, got 'finished'"):
         queue.on("finished", print)
     with pytest.raises(ConfigurationError, match="listener: expected a callable"):
@@ -202,7 +202,7 @@ async def test_a_busy_log_is_not_read_on_for_nobody(queue: Queue, client: Any, m
     await nobody_hears(queue, client)
 
 
-async def test_a_queue_that_begins_to_listen_while_others_wait_hears_at_once(make_queue: MakeQueue) -> None:
+async def test_a_queue_that_subscribes_while_others_wait_gets_events_at_once(make_queue: MakeQueue) -> None:
     loop = asyncio.get_running_loop()
     first, second, third = make_queue(), make_queue(), make_queue()
     heard = Heard()

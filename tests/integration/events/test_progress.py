@@ -51,7 +51,7 @@ async def test_what_an_async_handler_says_arrives(queue: Queue) -> None:
     await check_told(queue, Worker(queue, tell))
 
 
-async def test_what_a_handler_in_a_thread_says_arrives(queue: Queue) -> None:
+async def test_reports_of_a_handler_in_a_thread_arrive(queue: Queue) -> None:
     await check_told(queue, Worker(queue, handlers.tell))
 
 
@@ -197,7 +197,7 @@ async def test_progress_and_log_stay_over_attempts(queue: Queue) -> None:
     assert (job.progress, [line.text for line in job.logs]) == ("first half", ["attempt 1", "attempt 2"])
 
 
-async def test_nothing_said_outlives_its_job(make_queue: MakeQueue, client: Any) -> None:
+async def test_progress_and_logs_are_deleted_with_the_job(make_queue: MakeQueue, client: Any) -> None:
     queue = make_queue(keep_completed=3)
     for n in range(20):
         await queue.add({"progress": [n], "lines": ["x"]}, group_id=f"g{n % 4}")

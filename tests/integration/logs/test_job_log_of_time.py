@@ -54,7 +54,7 @@ async def test_stalls_and_lost_leases_are_logged_with_queue_and_group(
 
 
 @pytest.mark.parametrize("noticed_by", ["a worker that asks for jobs", "recovery of a worker", "a duty run by hand"])
-async def test_a_job_that_expires_is_an_error_of_whoever_notices_it(
+async def test_an_expired_job_is_logged_as_an_error_by_the_process_that_notices(
     queue: Queue, caplog: pytest.LogCaptureFixture, noticed_by: str
 ) -> None:
     await queue.pause()

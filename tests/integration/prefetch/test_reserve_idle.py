@@ -102,7 +102,7 @@ async def test_the_same_for_one_whose_long_run_has_just_ended(queue: Queue) -> N
 
 
 @pytest.mark.parametrize("crowd", [2, 12])
-async def test_of_a_crowd_of_idle_workers_each_gets_a_job(queue: Queue, crowd: int) -> None:
+async def test_each_of_many_idle_workers_gets_a_job(queue: Queue, crowd: int) -> None:
     """Each job waits until all workers run one, so a single job that stays in a reserve would stop them all."""
     running, all_run = 0, asyncio.Event()
 

@@ -94,7 +94,7 @@ async def test_nothing_is_taken_ahead_before_handlers_have_been_seen_to_be_short
     assert worker.get_worker_metrics().advances >= 90
 
 
-async def test_a_worker_learns_by_itself_that_its_handlers_are_short(queue: Queue) -> None:
+async def test_a_worker_learns_that_its_handlers_are_short(queue: Queue) -> None:
     await add_to_groups(queue, 5, 100)
     async with Worker(queue, Recorder()) as worker:
         assert await queue.wait_for_empty(20)

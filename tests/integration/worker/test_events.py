@@ -243,7 +243,7 @@ async def test_listeners_can_be_async_and_taken_off_again(queue: Queue) -> None:
         worker.on("finished", later)
 
 
-async def test_what_runs_can_be_looked_at(queue: Queue) -> None:
+async def test_a_worker_lists_its_running_jobs(queue: Queue) -> None:
     handler = Recorder()
     handler.gate = asyncio.Event()
     worker = Worker(queue, handler, concurrency=2, name="looked-at")

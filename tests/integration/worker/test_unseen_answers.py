@@ -91,7 +91,7 @@ async def in_the_middle(queue: Queue, worker: Unreading, partitions: int) -> lis
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
-async def test_they_go_back_untouched_and_run_elsewhere(
+async def test_jobs_of_an_unseen_answer_go_back_untouched_and_run_elsewhere(
     make_queue: MakeQueue, unreading: Callable[[str], Unreading], partitions: int
 ) -> None:
     queue = make_queue(job_timeout=LEASE, max_attempts=1, partitions=partitions)
