@@ -65,7 +65,7 @@ failovers: $(READY_DEV) ## count the acknowledged adds that failovers lose (ARGS
 	@$(PYTHON) -m tests.chaos.failovers $(ARGS)
 
 fuzz: $(READY_DEV) ## test decoders and Lua functions with hostile and damaged input (FUZZ=5000)
-	@FUZZ=$${FUZZ:-5000} $(PYTHON) -m pytest tests/unit/protocol/test_decoders.py tests/lua/test_fuzz.py -n $(AT_ONCE) --timeout 3600
+	@FUZZ=$${FUZZ:-5000} $(PYTHON) -m pytest tests/unit/protocol/commands/test_decoders.py tests/lua/test_fuzz.py -n $(AT_ONCE) --timeout 3600
 
 soak: $(READY_DEV) ## run a steady load for an hour and report what grows (ARGS="--minutes 60 --server valkey")
 	@$(PYTHON) -m tests.soak $(ARGS)

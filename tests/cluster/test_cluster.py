@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -23,7 +23,7 @@ from tests.support.clusters import Cluster, run
 from tests.support.load import all_done, in_order, working
 from tests.support.servers import Kind, available_kinds, prefer
 from tests.support.waiting import eventually, wait_until
-from tests.support.workers import Recorder, looked_once
+from tests.support.workers import Recorder, looked_once, works
 
 NAMES = ("orders", "mails", "b", "x1", "x2")
 """Queues that are on several nodes."""
@@ -62,16 +62,6 @@ def check(cluster: Cluster) -> None:
 
 each_kind = pytest.mark.parametrize("cluster", available_kinds(), indirect=True)
 each_bare = pytest.mark.parametrize("bare", available_kinds(), indirect=True)
-
-
-async def works(queue: Queue, data: Any = 1) -> None:
-    """Check that calls, wake-ups, heartbeats and events all reach the same server."""
-    handler = Recorder()
-    async with Worker(queue, handler, heartbeat=0.2, blocking_timeout=1) as worker:
-        await looked_once(worker)
-        assert await (await queue.add(data, group_id="g")).result(20) is None
-        await eventually(queue.get_workers, "the heartbeat is seen")
-    assert handler.ended == [data]
 
 
 # Connecting
@@ -287,33 +277,28 @@ async def test_a_cluster_that_is_down_is_waited_for(bare: Cluster) -> None:
 # Moving the slot
 
 
-@each_bare
-async def test_a_slot_that_is_moved_key_by_key_stops_the_queue_and_loses_nothing(bare: Cluster) -> None:
+@pytest.mark.parametrize(
+    ("bare", "move"),
+    [
+        *(pytest.param(kind, Cluster.move, id=f"{kind}-key-by-key") for kind in available_kinds()),
+        # Only Valkey 9 has CLUSTER MIGRATESLOTS.
+        *(pytest.param(kind, Cluster.move_atomically, id="at-once") for kind in available_kinds() if kind == "valkey"),
+    ],
+    indirect=["bare"],
+)
+async def test_a_slot_that_is_moved_under_load_loses_nothing_and_fails_no_add(
+    bare: Cluster, move: Callable[[Cluster, str, Any], object]
+) -> None:
     async with working(bare.url, "orders", job_timeout=5) as (load, handler):
         for _ in range(3):
             await load.goes_on(100)
             owner = await asyncio.to_thread(bare.owner, "orders")
-            await asyncio.to_thread(bare.move, "orders", await asyncio.to_thread(bare.other_than, owner))
+            await asyncio.to_thread(move, bare, "orders", await asyncio.to_thread(bare.other_than, owner))
         await load.goes_on(100)
         await all_done(load, handler, load.added)
         assert load.refused == 0
         assert in_order(handler.started) == {}
         assert sorted(handler.started) == load.added  # each ran once, since there was no failover
-
-
-async def test_a_slot_that_is_moved_at_once_loses_nothing_and_stops_nobody(bare: Cluster) -> None:
-    if bare.kind != "valkey":
-        pytest.skip("only Valkey 9 has CLUSTER MIGRATESLOTS")
-    async with working(bare.url, "orders", job_timeout=5) as (load, handler):
-        for _ in range(3):
-            await load.goes_on(100)
-            owner = await asyncio.to_thread(bare.owner, "orders")
-            await asyncio.to_thread(bare.move_atomically, "orders", await asyncio.to_thread(bare.other_than, owner))
-        await load.goes_on(100)
-        await all_done(load, handler, load.added)
-        assert load.refused == 0
-        assert in_order(handler.started) == {}
-        assert sorted(handler.started) == load.added
 
 
 async def test_an_idle_worker_and_a_listener_follow_the_slot_though_they_are_blocked(bare: Cluster) -> None:

@@ -11,7 +11,7 @@ import pytest
 from groupmq import Queue
 from groupmq.errors import ConnectionLost
 from groupmq.sync import Queue as SyncQueue
-from tests.integration.test_tls import make_certificate
+from tests.support.certificates import make_certificate
 from tests.support.clusters import Cluster
 from tests.support.sentinels import SERVICE, SentinelServer
 from tests.support.servers import Server, available_kinds, free_port

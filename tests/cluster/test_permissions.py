@@ -11,8 +11,8 @@ import pytest
 import redis
 
 from groupmq import Queue, Worker
-from tests.integration.test_permissions import PAGE, RULES
 from tests.support.clusters import Cluster
+from tests.support.permissions import PAGE, RULES
 from tests.support.sentinels import SERVICE, Sentinels
 from tests.support.servers import Kind, Server, available_kinds
 from tests.support.workers import Recorder, looked_once

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -24,7 +24,7 @@ from tests.support.load import all_done, in_order, working
 from tests.support.sentinels import SERVICE, Sentinels
 from tests.support.servers import Kind, available_kinds, prefer
 from tests.support.waiting import eventually, wait_until
-from tests.support.workers import Recorder, looked_once
+from tests.support.workers import Recorder, looked_once, works
 
 SECRET, SENTINEL_SECRET = "s3cr3t-of-the-server", "s3cr3t-of-the-sentinels"
 
@@ -51,16 +51,6 @@ def service(request: pytest.FixtureRequest) -> Iterator[Sentinels]:
 
 
 each_kind = pytest.mark.parametrize("service", available_kinds(), indirect=True)
-
-
-async def works(queue: Queue, data: Any = 1) -> None:
-    """Check that calls, wake-ups, heartbeats and events all reach the same server."""
-    handler = Recorder()
-    async with Worker(queue, handler, heartbeat=0.2, blocking_timeout=1) as worker:
-        await looked_once(worker)
-        assert await (await queue.add(data, group_id="g")).result(20) is None
-        await eventually(queue.get_workers, "the heartbeat is seen")
-    assert handler.ended == [data]
 
 
 async def test_a_url_leads_to_the_primary_with_passwords_of_both_kinds(calm: Sentinels) -> None:
@@ -153,28 +143,19 @@ async def test_without_a_sentinel_open_connections_go_on_and_new_ones_wait(servi
 
 
 @each_kind
-async def test_nothing_replicated_is_lost_when_the_primary_is_killed_under_load(service: Sentinels) -> None:
+@pytest.mark.parametrize("how", [Sentinels.kill_primary, Sentinels.fail_over], ids=["killed", "failover-asked-for"])
+async def test_nothing_replicated_is_lost_when_the_primary_changes_under_load(
+    service: Sentinels, how: Callable[[Sentinels], object]
+) -> None:
     async with working(service.url, "orders", job_timeout=5) as (load, handler):
         await load.goes_on(100)
         safe = tuple(load.added)
         await asyncio.to_thread(service.replicated)
-        await asyncio.to_thread(service.kill_primary)
+        await asyncio.to_thread(how, service)
         await load.goes_on(200)
         await all_done(load, handler, (*safe, *load.added[-100:]))
         assert in_order(handler.started) == {}
         assert set(handler.started) <= set(load.added)
-
-
-@each_kind
-async def test_a_failover_that_was_asked_for_loses_nothing_replicated(service: Sentinels) -> None:
-    async with working(service.url, "orders", job_timeout=5) as (load, handler):
-        await load.goes_on(100)
-        safe = tuple(load.added)
-        await asyncio.to_thread(service.replicated)
-        await asyncio.to_thread(service.fail_over)
-        await load.goes_on(200)
-        await all_done(load, handler, (*safe, *load.added[-100:]))
-        assert in_order(handler.started) == {}
 
 
 async def test_worker_processes_go_on_after_the_primary_was_killed(service: Sentinels) -> None:

@@ -32,7 +32,7 @@ from groupmq.dashboard.negotiation import prefers_json
         ("garbage;;;q=zz", False),
     ],
 )
-def test_what_is_liked_better_is_answered(accept: str, json: bool) -> None:
+def test_the_type_with_the_higher_quality_is_served(accept: str, json: bool) -> None:
     assert prefers_json(accept) is json
 
 

@@ -76,5 +76,5 @@ def test_a_quoted_value_is_read_back(value: str) -> None:
         ('older:1h data:"card de', ("older:1h ", "data", "card de")),
     ],
 )
-def test_what_is_being_typed(line: str, typed: tuple[str, str, str]) -> None:
+def test_the_last_word_of_the_line_is_the_one_being_typed(line: str, typed: tuple[str, str, str]) -> None:
     assert search.last_word(line) == typed

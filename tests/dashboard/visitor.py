@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import Any
 from urllib.parse import urlencode
@@ -11,6 +12,11 @@ import httpx
 from groupmq.dashboard import create_app, paths
 
 HOST = "http://127.0.0.1"
+
+
+def basic(name: str, password: str) -> str:
+    """The header with which a browser answers a request for a password."""
+    return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
 
 
 class Site:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from groupmq import Queue
 from tests.conftest import MakeQueue
-from tests.integration.rows import attempts_made
 from tests.support.fleet import Fleet
+from tests.support.rows import attempts_made
 from tests.support.servers import Server
 
 LEASE = 1.0

@@ -104,31 +104,23 @@ ACTIONS: dict[str, tuple[str, Callable[[Queue], Awaitable[Any]], Act, Any]] = {
 
 
 @pytest.mark.parametrize("name", ACTIONS)
+@pytest.mark.parametrize(("kind", "blocking"), [("valkey", False), ("redis", True)], ids=["async", "blocking"])
 async def test_an_operator_whose_reply_is_lost_gets_the_answer_of_the_first_call(
-    start_server: StartServer, name: str
+    start_server: StartServer, kind: Kind, blocking: bool, name: str
 ) -> None:
-    server = start_server(prefer("valkey"))
+    server = start_server(prefer(kind))
     script, prepare, act, expected = ACTIONS[name]
     loses = Loses(server, script)
     loses.go_on.set()
     async with Queue("orders", server.url) as direct:
         await prepare(direct)
         with Proxy(server.port, cut=loses) as proxy:
-            async with Queue("orders", proxy.url) as queue:
-                assert await act(queue) == expected
-    assert loses.sendings >= 2
-
-
-@pytest.mark.parametrize("name", ACTIONS)
-async def test_the_same_for_the_blocking_client(start_server: StartServer, name: str) -> None:
-    server = start_server(prefer("redis"))
-    script, prepare, act, expected = ACTIONS[name]
-    loses = Loses(server, script)
-    loses.go_on.set()
-    async with Queue("orders", server.url) as direct:
-        await prepare(direct)
-        with Proxy(server.port, cut=loses) as proxy, SyncQueue("orders", proxy.url) as queue:
-            assert await asyncio.to_thread(act, queue) == expected
+            if blocking:
+                with SyncQueue("orders", proxy.url) as twin:
+                    assert await asyncio.to_thread(act, twin) == expected
+            else:
+                async with Queue("orders", proxy.url) as queue:
+                    assert await act(queue) == expected
     assert loses.sendings >= 2
 
 

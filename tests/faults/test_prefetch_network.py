@@ -14,8 +14,8 @@ from groupmq import Queue, Worker, WrongState
 from groupmq.protocol.keys import Keys
 from groupmq.sync import Queue as SyncQueue
 from tests.faults.conftest import StartServer
-from tests.integration.rows import used_to_short_handlers
 from tests.support.proxy import Proxy
+from tests.support.rows import used_to_short_handlers
 from tests.support.servers import prefer
 from tests.support.waiting import eventually, wait_until
 from tests.support.workers import Listener, Recorder

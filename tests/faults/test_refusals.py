@@ -8,14 +8,14 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 import redis
 
-from groupmq import Queue, ServerRefused, Worker
+from groupmq import Job, Queue, ServerRefused, Worker
 from groupmq.protocol import commands
 from tests.faults.conftest import StartServer
 from tests.support.servers import Kind, Server, available_kinds
@@ -32,6 +32,27 @@ async def refusal(queue: Queue) -> str:
     assert queue._connection.endpoint.where in str(caught.value)
     assert "user_function" not in str(caught.value)
     return caught.value.kind
+
+
+async def add_that_waits(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> asyncio.Task[Job]:
+    """Begin an add, and return when the server has refused it twice: a call that raises or gives up fails here."""
+    pauses: list[float] = []
+    producer = Queue(queue.name, queue._connection.endpoint.where)
+    sleep = producer._connection.sleep
+
+    def pause(seconds: float) -> Coroutine[Any, Any, None]:
+        pauses.append(seconds)
+        return sleep(seconds)
+
+    async def add() -> Job:
+        async with producer:
+            return await producer.add("waits")
+
+    monkeypatch.setattr(producer._connection, "sleep", pause)
+    adding = asyncio.create_task(add())
+    await eventually(lambda: adding.done() or len(pauses) >= 2, "the add was refused and will be tried again")
+    assert not adding.done()
+    return adding
 
 
 async def test_a_worker_that_starts_while_the_server_is_full_drains_it(start_server: StartServer, kind: Kind) -> None:
@@ -77,7 +98,7 @@ async def test_a_server_without_memory_refuses_adds_clearly_and_workers_drain_it
 
 
 async def test_a_worker_outlasts_a_server_that_became_a_replica_and_was_promoted_again(
-    start_server: StartServer, kind: Kind
+    start_server: StartServer, kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     primary = start_server(kind, config={"repl-diskless-sync-delay": 0})
     server = start_server(kind)
@@ -100,15 +121,14 @@ async def test_a_worker_outlasts_a_server_that_became_a_replica_and_was_promoted
                     "the worker emits the error",
                 )
                 # An add that waits meanwhile succeeds once the server is a primary again.
-                adding = asyncio.create_task(queue.add("waits"))
-                await asyncio.sleep(0.3)
+                adding = await add_that_waits(queue, monkeypatch)
                 client.execute_command("REPLICAOF", "NO", "ONE")
                 await adding
                 await eventually(lambda: handler.ended == ["waits"], "the worker works again")
 
 
 async def test_a_worker_outlasts_a_server_that_is_busy_with_a_long_script(
-    start_server: StartServer, kind: Kind
+    start_server: StartServer, kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = start_server(kind, config={"busy-reply-threshold": 50})
     handler = Recorder()
@@ -119,9 +139,7 @@ async def test_a_worker_outlasts_a_server_that_is_busy_with_a_long_script(
             with endless_script(server):
                 await eventually(lambda: busy(server), "the server is busy")
                 assert await refusal(queue) == "BUSY"
-                adding = asyncio.create_task(queue.add("waits"))
-                await asyncio.sleep(0.3)
-                assert not adding.done()
+                adding = await add_that_waits(queue, monkeypatch)
             await adding
             await eventually(lambda: handler.ended == ["waits"], "the worker works again")
     assert heard.heard == []

@@ -18,9 +18,9 @@ from tests.faults.rows import (
     of_interest,
     start_used_to_short_handlers,
 )
-from tests.integration.rows import add_reserve, whatever_happens
 from tests.support.fleet import Fleet
 from tests.support.proxy import Proxy
+from tests.support.rows import add_reserve, whatever_happens
 from tests.support.servers import prefer
 from tests.support.waiting import eventually
 from tests.support.workers import Listener, Recorder

@@ -23,7 +23,7 @@ def proof_of(*runs: list[DiaryEntry], jobs: int) -> tuple[int, int, int, int]:
     return proof.lost, proof.inversions, proof.overlaps, proof.again
 
 
-def test_a_clean_history_proves_clean() -> None:
+def test_a_sound_history_has_no_violations() -> None:
     assert proof_of(run(0, 1, 2), run(1, 2, 3), run(2, 1, 3, group="h"), jobs=3) == (0, 0, 0, 0)
 
 

@@ -28,7 +28,7 @@ async def test_one_that_is_killed_at_any_step_is_gone_on_with(url: str, client: 
 
 
 @pytest.mark.parametrize("kills", [1, 3])
-async def test_one_that_somebody_kills_while_it_copies_is_gone_on_with(
+async def test_a_repartition_killed_while_it_copies_can_be_resumed(
     url: str, make_queue: MakeQueue, client: redis.Redis, kills: int
 ) -> None:
     queue = make_queue("q", partitions=2)

@@ -115,7 +115,7 @@ async def test_a_cancelled_job_is_stopped_in_its_partition(queue: Queue) -> None
             await asyncio.wait_for(ended.wait(), 3)
 
 
-async def test_what_a_dead_worker_held_is_taken_back_in_all_partitions(queue: Queue, make_queue: MakeQueue) -> None:
+async def test_leases_of_a_dead_worker_are_taken_back_in_all_partitions(queue: Queue, make_queue: MakeQueue) -> None:
     seen = 0
     block = asyncio.Event()
 

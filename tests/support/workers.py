@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from groupmq import Job, Worker
+from groupmq import Job, Queue, Worker
 from tests.support.parts import parts_of
 from tests.support.waiting import eventually
 
@@ -82,6 +82,16 @@ def is_watching(worker: Worker) -> bool:
 
 async def watching(*workers: Worker) -> None:
     await eventually(lambda: all(map(is_watching, workers)), "the schedulers have read the repeating jobs")
+
+
+async def works(queue: Queue, data: Any = 1) -> None:
+    """Run a job to its end, and check that calls, wake-ups, heartbeats and events all reach the same server."""
+    handler = Recorder()
+    async with Worker(queue, handler, heartbeat=0.2, blocking_timeout=1) as worker:
+        await looked_once(worker)
+        assert await (await queue.add(data, group_id="g")).result(20) is None
+        await eventually(queue.get_workers, "the heartbeat is seen")
+    assert handler.ended == [data]
 
 
 class Listener:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from playwright.async_api import expect
 
 from tests.dashboard.browser.conftest import Come
+from tests.dashboard.browser.pages import PAGES
 from tests.dashboard.browser.site import opened
-from tests.dashboard.browser.test_pages import PAGES
 from tests.dashboard.browser.visitor import violations
 from tests.support.workers import one_kind
 

@@ -8,7 +8,7 @@ from playwright.async_api import expect
 from groupmq.dashboard.documents import events
 from tests.dashboard.browser.conftest import Come
 from tests.dashboard.browser.site import Site
-from tests.dashboard.browser.test_live import live
+from tests.dashboard.browser.visitor import live
 from tests.support.workers import one_kind
 
 pytestmark = one_kind

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import expect
 
 from tests.dashboard.browser.conftest import Come
 from tests.dashboard.browser.site import Site
-from tests.dashboard.browser.visitor import Visitor, hide
+from tests.dashboard.browser.visitor import Visitor, hide, live
 from tests.support.waiting import eventually
 from tests.support.workers import one_kind
 
 pytestmark = one_kind
-
-
-async def live(page: Page) -> None:
-    await expect(page.locator("#live-state")).to_have_attribute("data-state", "live")
 
 
 def streams(visitor: Visitor) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from groupmq.dashboard.actions.catalogue import ACTIONS
 from groupmq.dashboard.pages import PAGES
-from tests.dashboard.browser import test_actions, test_pages
+from tests.dashboard.browser import pages, test_actions
 
 
 def test_every_action_is_done_in_the_browser() -> None:
@@ -12,5 +12,5 @@ def test_every_action_is_done_in_the_browser() -> None:
 
 
 def test_every_page_is_looked_at_in_the_browser() -> None:
-    looked_at = {name for name in test_pages.PAGES if name in PAGES} | {"jobs", "job", "group", "task", "suggest"}
+    looked_at = {name for name in pages.PAGES if name in PAGES} | {"jobs", "job", "group", "task", "suggest"}
     assert set(PAGES) - looked_at == set()

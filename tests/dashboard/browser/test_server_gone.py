@@ -6,7 +6,7 @@ from playwright.async_api import expect
 
 from tests.dashboard.browser.conftest import Come
 from tests.dashboard.browser.site import opened
-from tests.dashboard.browser.test_live import live
+from tests.dashboard.browser.visitor import live
 from tests.support.servers import Server
 
 

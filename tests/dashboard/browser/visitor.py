@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Dialog, Error, Page, Request
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Dialog, Error, Page, Request, expect
 
 AXE = (Path(__file__).parent / "vendor" / "axe.js").read_text()
 PHONE, WIDE = 375, 1440
@@ -105,3 +105,8 @@ async def hide(page: Page, *, hidden: bool) -> None:
         }""",
         hidden,
     )
+
+
+async def live(page: Page) -> None:
+    """Wait until the page follows the queue."""
+    await expect(page.locator("#live-state")).to_have_attribute("data-state", "live")
