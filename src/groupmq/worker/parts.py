@@ -138,15 +138,12 @@ def make_parts(
         on_idle=on_change,
     )
     grants, unseen = Grants(), UnseenAnswers()
-    markers = _markers(setup.worker, access, offers=offers)
     fetcher = Fetcher(
         dispatcher,
         demand,
         reachability,
         access.connection,
-        partial(WakeConnection, access.endpoint, markers, options.blocking_timeout)
-        if cooperation.watches_marker
-        else None,
+        _wake(setup, access, offers=offers) if cooperation.watches_marker else None,
         FetchSetup(
             setup.worker,
             live,
@@ -210,15 +207,15 @@ def _demand(options: WorkerOptions, shared: QueueOptions, prefetch: Prefetch, *,
     )
 
 
-def _markers(worker: str, access: QueueAccess, *, offers: bool) -> list[str]:
-    """The keys that an idle consumer blocks on."""
+def _wake(setup: ConsumerSetup, access: QueueAccess, *, offers: bool) -> Callable[[], WakeConnection]:
+    """Makes the connection on which an idle consumer waits for work."""
     keys = access.keys
     markers = [keys.wake]
     if access.queue.options.exclusive:
-        markers.append(keys.wake_of(worker))
+        markers.append(keys.wake_of(setup.worker))
     if offers:
-        markers.append(keys.grants(worker))
-    return markers
+        markers.append(keys.grants(setup.worker))
+    return partial(WakeConnection, access.endpoint, markers, setup.options.blocking_timeout)
 
 
 def _when_blocked(unseen: UnseenAnswers, heartbeat: Heartbeat) -> None:

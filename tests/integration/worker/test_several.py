@@ -262,3 +262,15 @@ async def test_what_cannot_be_shared_is_refused(make_queue: MakeQueue) -> None:
     Workers([worker], concurrency=2)
     with pytest.raises(ConfigurationError, match="in use already"):
         Workers([worker], concurrency=2)
+
+
+async def test_a_worker_of_several_has_their_slots_even_if_it_is_started_alone(make_queue: MakeQueue) -> None:
+    a, b = await two(make_queue)
+    handle = Common(0.01)
+    alone = Worker(a, handle, prefetch=0)
+    Workers([alone, Worker(b, handle, prefetch=0, concurrency=2)], concurrency=3)
+    await a.add_many([{"data": n} for n in range(12)])
+    await alone.run(burst=True)
+    assert (alone.options.concurrency, handle.most) == (3, 3)
+    with pytest.raises(ConfigurationError, match="in use already"):
+        Workers([alone], concurrency=2)
