@@ -70,7 +70,7 @@ async def test_an_idle_worker_gets_what_waits_behind_a_slow_job(queue: Queue, gr
 
 
 @grouped
-async def test_the_same_for_a_worker_that_comes_later(queue: Queue, groups: bool) -> None:
+async def test_a_worker_that_comes_later_gets_a_job_of_the_reserve(queue: Queue, groups: bool) -> None:
     slow = Slow()
     await add_reserve(queue, N, groups=groups)
     async with whatever_happens(Worker(queue, slow, name="one")):
@@ -81,7 +81,7 @@ async def test_the_same_for_a_worker_that_comes_later(queue: Queue, groups: bool
     assert slow.by == {0: "one"} | dict.fromkeys(range(1, N), "two")
 
 
-async def test_the_same_for_one_whose_long_run_has_just_ended(queue: Queue) -> None:
+async def test_a_worker_whose_long_run_has_ended_gets_a_job_of_the_reserve(queue: Queue) -> None:
     slow, let_go = Slow(), asyncio.Event()
 
     async def busy(job: Job) -> None:
@@ -180,7 +180,7 @@ async def test_an_idle_worker_gets_what_waits_in_one_whose_loop_is_blocked(queue
     assert set(other.ended) | set(blocking.started) == set(range(N))
 
 
-async def test_what_comes_to_a_worker_after_it_was_asked_for_is_given_back(
+async def test_jobs_that_arrive_after_they_were_asked_for_are_given_back(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer that brings a reserve is delayed until another worker has asked for it and the heartbeat has learned

@@ -71,7 +71,7 @@ def blocking(short: Queue, jobs: list[Job], url: str) -> Iterator[Blocking]:
     found.end()
 
 
-async def test_those_behind_it_go_back_and_those_before_it_are_reported(
+async def test_jobs_behind_the_blocking_one_go_back_and_those_before_it_are_reported(
     short: Queue, jobs: list[Job], blocking: Blocking
 ) -> None:
     async def one_is_held() -> bool:
@@ -105,7 +105,7 @@ async def test_an_operator_ends_it_and_its_group_goes_on_elsewhere(
 
 
 @pytest.mark.parametrize("how", ["remove", "fail", "cancel", "update_data"])
-async def test_what_is_done_to_a_job_behind_it_holds_at_once(
+async def test_an_operation_on_a_job_behind_the_blocking_one_holds_at_once(
     short: Queue, jobs: list[Job], blocking: Blocking, how: str
 ) -> None:
     await eventually(blocking.blocks.is_set, "it hangs")
@@ -116,7 +116,7 @@ async def test_what_is_done_to_a_job_behind_it_holds_at_once(
     assert blocking.started == [n if n != AT + 2 else "new" for n in left]
 
 
-async def test_it_is_named_with_its_job_and_line_and_shown(
+async def test_the_blocking_handler_is_named_with_its_job_and_line_and_shown(
     short: Queue, jobs: list[Job], blocking: Blocking, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "groupmq.worker")
