@@ -23,7 +23,7 @@ from tests.support.clusters import Cluster, run
 from tests.support.load import all_done, in_order, working
 from tests.support.servers import Kind, available_kinds, prefer
 from tests.support.waiting import eventually, wait_until
-from tests.support.workers import Recorder, looked_once, works
+from tests.support.workers import Recorder, add_and_obliterate, looked_once, works
 
 NAMES = ("orders", "mails", "b", "x1", "x2")
 """Queues that are on several nodes."""
@@ -91,15 +91,7 @@ async def test_a_cluster_client_describes_the_nodes(calm: Cluster, library: Any,
     async with Queue("by-client", client) as queue:
         await works(queue)
         assert queue.address.startswith("redis+cluster://127.0.0.1:")
-
-    def add() -> int:
-        with SyncQueue("by-client", client) as blocking:
-            blocking.add("blocking")
-            count = blocking.get_waiting_count()
-            blocking.obliterate()
-            return count
-
-    assert await asyncio.to_thread(add) == 1
+    await asyncio.to_thread(add_and_obliterate, "by-client", client)
     if asynchronous:
         await client.aclose()
     else:

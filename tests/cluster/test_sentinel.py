@@ -24,7 +24,7 @@ from tests.support.load import all_done, in_order, working
 from tests.support.sentinels import SERVICE, Sentinels
 from tests.support.servers import Kind, available_kinds, prefer
 from tests.support.waiting import eventually, wait_until
-from tests.support.workers import Recorder, looked_once, works
+from tests.support.workers import Recorder, add_and_obliterate, looked_once, works
 
 SECRET, SENTINEL_SECRET = "s3cr3t-of-the-server", "s3cr3t-of-the-sentinels"
 
@@ -77,15 +77,7 @@ async def test_a_client_of_sentinel_describes_the_service(calm: Sentinels, libra
     async with Queue("by-client", client) as queue:
         await works(queue)
         assert queue.address == f"redis+sentinel://{calm.addresses}/{SERVICE}/2"
-
-    def add() -> int:
-        with SyncQueue("by-client", client) as blocking:
-            blocking.add("blocking")
-            count = blocking.get_waiting_count()
-            blocking.obliterate()
-            return count
-
-    assert await asyncio.to_thread(add) == 1
+    await asyncio.to_thread(add_and_obliterate, "by-client", client)
     if asynchronous:
         await client.aclose()
     else:

@@ -80,7 +80,7 @@ async def test_a_queue_of_the_host_app_is_used_and_not_closed(queue: Queue) -> N
     assert await queue.get_waiting_count() == 1
 
 
-async def test_it_starts_lazily_and_without_a_server() -> None:
+async def test_the_dashboard_starts_lazily_and_without_a_server() -> None:
     """A mounted app gets no lifespan, and a host app must start even while the queues' server is down."""
     app = create_app(redis="redis://127.0.0.1:1")
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://127.0.0.1") as client:

@@ -42,7 +42,7 @@ async def test_answers_that_are_lost_bring_no_row_twice(start_server: StartServe
         assert [i for group, i in handler.started if group == g] == list(range(200))
 
 
-async def test_one_that_is_removed_while_the_answer_that_brought_it_is_lost_leaves_the_others_one_at_a_time(
+async def test_a_job_removed_while_the_answer_with_it_is_lost_leaves_the_others_one_at_a_time(
     start_server: StartServer,
 ) -> None:
     server = start_server(prefer("valkey"))

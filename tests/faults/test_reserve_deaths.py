@@ -54,7 +54,7 @@ async def test_workers_that_are_killed_with_jobs_of_many_groups_ahead_lose_nothi
     assert all(job.stalls <= 1 for job in jobs)
 
 
-async def test_one_that_was_frozen_starts_nothing_of_what_others_have_run_meanwhile(start_server: StartServer) -> None:
+async def test_a_frozen_worker_starts_no_job_that_others_have_run_meanwhile(start_server: StartServer) -> None:
     server = start_server(prefer("valkey"))
     async with Queue("orders", server.url, **QUEUE) as queue:
         with Fleet(server.url, "orders", concurrency=1, **QUEUE) as fleet:

@@ -37,7 +37,7 @@ async def moved_on(queue: Queue) -> bool:
     return (await queue.survey()).at > last
 
 
-async def test_they_are_listed_by_how_long_they_have_been_blocked(
+async def test_blocked_groups_are_listed_the_longest_blocked_first(
     queue: Queue, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = [*NAMES[4:], *NAMES[:4]]

@@ -10,7 +10,7 @@ from tests.support.breaking import open_breakers
 NAMES = ["g4", "g5", "g6", "g7", "g0", "g1", "g2", "g3"]
 
 
-async def test_they_are_counted_and_listed_over_all_partitions_also_after_these_have_changed(
+async def test_open_breakers_are_counted_and_listed_over_all_partitions_even_after_a_repartition(
     make_queue: MakeQueue,
 ) -> None:
     queue = make_queue("spread", partitions=4, breaker=Breaker(failures=1, cooldown=3600))

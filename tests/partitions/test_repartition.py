@@ -53,7 +53,7 @@ async def test_everything_is_there_afterwards(
     assert client.keys("*") == []
 
 
-async def test_one_that_is_killed_is_gone_on_with(
+async def test_a_killed_repartition_can_be_continued(
     make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch, client: redis.Redis
 ) -> None:
     monkeypatch.setattr(moving, "ABANDONED", 0.0)
@@ -98,7 +98,7 @@ async def test_one_that_is_killed_is_gone_on_with(
     assert killed > 20
 
 
-async def test_it_is_refused_while_the_queue_works(make_queue: MakeQueue) -> None:
+async def test_repartition_is_refused_while_the_queue_works(make_queue: MakeQueue) -> None:
     queue = make_queue("q", partitions=2)
     started, end = asyncio.Event(), asyncio.Event()
 

@@ -19,7 +19,7 @@ MANY = 4000
 
 
 @pytest.mark.timeout(300)
-async def test_one_that_is_killed_at_any_step_is_gone_on_with(url: str, client: redis.Redis) -> None:
+async def test_a_repartition_killed_at_any_step_can_be_continued(url: str, client: redis.Redis) -> None:
     queue = await kill_and_go_on(url, "q", 10)
     async with queue:
         await check_order(queue)
@@ -28,7 +28,7 @@ async def test_one_that_is_killed_at_any_step_is_gone_on_with(url: str, client: 
 
 
 @pytest.mark.parametrize("kills", [1, 3])
-async def test_a_repartition_killed_while_it_copies_can_be_resumed(
+async def test_a_repartition_killed_while_it_copies_can_be_continued(
     url: str, make_queue: MakeQueue, client: redis.Redis, kills: int
 ) -> None:
     queue = make_queue("q", partitions=2)

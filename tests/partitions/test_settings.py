@@ -140,7 +140,7 @@ async def test_changes_at_the_same_time_lose_none(make_queue: MakeQueue, client:
     ],
     ids=["exclusive", "rate_limit", "partitions"],
 )
-async def test_what_cannot_be_is_refused_and_nothing_is_written(
+async def test_impossible_settings_are_refused_and_nothing_is_written(
     make_queue: MakeQueue, client: redis.Redis, changes: Any, said: str
 ) -> None:
     queue = make_queue(NAME, partitions=P)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from groupmq import Job, Queue, Worker
+from groupmq.sync import Queue as SyncQueue
 from tests.support.parts import parts_of
 from tests.support.waiting import eventually
 
@@ -92,6 +93,14 @@ async def works(queue: Queue, data: Any = 1) -> None:
         assert await (await queue.add(data, group_id="g")).result(20) is None
         await eventually(queue.get_workers, "the heartbeat is seen")
     assert handler.ended == [data]
+
+
+def add_and_obliterate(name: str, client: Any) -> None:
+    """The blocking client reaches the server with the same client of the user."""
+    with SyncQueue(name, client) as queue:
+        queue.add("blocking")
+        assert queue.get_waiting_count() == 1
+        queue.obliterate()
 
 
 class Listener:

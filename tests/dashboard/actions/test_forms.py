@@ -54,7 +54,7 @@ async def test_a_form_names_the_job_that_it_is_about(busy: Busy, site: Site) -> 
 
 
 @pytest.mark.parametrize("action", ["remove", "cancel"])
-async def test_who_removes_a_job_stays_on_a_page_that_is_still_there(busy: Busy, site: Site, action: str) -> None:
+async def test_after_a_removal_the_next_page_is_one_that_still_exists(busy: Busy, site: Site, action: str) -> None:
     group = site.at("group", queue="orders", group=HELD)
     answer = await site.submit(action, job=busy.ids["behind"], back=group)
     assert answer.headers["location"] == group

@@ -172,7 +172,7 @@ async def test_partitions_and_the_settings_of_a_newer_release_are_left_alone(
     await site.act("reconfigure", 409, queue=queue.name, max_attempts="4")
 
 
-async def test_who_may_not_cannot_and_every_change_is_in_the_audit(
+async def test_settings_need_a_permission_and_every_change_is_in_the_audit(
     queue: Queue, make_site: MakeSite, caplog: pytest.LogCaptureFixture
 ) -> None:
     noted: list[Any] = []

@@ -59,7 +59,7 @@ async def test_a_mistake_is_corrected_the_change_is_looked_at_edited_again_and_m
     ]
 
 
-async def test_it_fits_a_phone(site: Site, come: Come) -> None:
+async def test_the_form_of_settings_fits_a_phone(site: Site, come: Come) -> None:
     await site.queue.add(1)
     visitor = await come(site)
     page = await visitor.go(SETTINGS)

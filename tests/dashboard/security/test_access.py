@@ -303,7 +303,7 @@ async def test_the_servers_address_is_nowhere(busy: Busy, site: Site, url: str) 
             assert "redis://" not in text
 
 
-async def test_what_was_done_is_noted(busy: Busy, make_site: MakeSite, caplog: pytest.LogCaptureFixture) -> None:
+async def test_each_action_is_in_the_audit(busy: Busy, make_site: MakeSite, caplog: pytest.LogCaptureFixture) -> None:
     entries: list[Any] = []
     site = make_site(auth={"ada": hash_password("x")}, audit=entries.append)
     site.client.headers["Authorization"] = basic("ada", "x")

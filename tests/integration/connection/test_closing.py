@@ -27,7 +27,7 @@ def all_closed(connections: list[Any]) -> bool:
     return bool(connections) and not any(connection.is_connected for connection in connections)
 
 
-async def test_that_of_a_listener(url: str) -> None:
+async def test_a_listener_whose_closing_is_cancelled_closes_its_connection(url: str) -> None:
     stream = StreamConnection(Endpoint(url))
     await stream.read({"no-log": "0-0"}, wait=False)
     made = [exchange.connection for exchange in stream._calls._idle]
@@ -35,7 +35,7 @@ async def test_that_of_a_listener(url: str) -> None:
     assert all_closed(made)
 
 
-async def test_that_which_waits_for_work(url: str) -> None:
+async def test_a_wait_for_work_whose_closing_is_cancelled_closes_its_connection(url: str) -> None:
     wake = WakeConnection(Endpoint(url), ["marker"], 0.01)
     await wake.wait()
     made = [exchange.connection for exchange in wake._calls._idle]
@@ -54,7 +54,7 @@ async def test_connections_for_calls_are_closed(url: str) -> None:
     await client.aclose()
 
 
-async def test_that_of_a_call_that_is_cancelled(url: str) -> None:
+async def test_the_connection_of_a_cancelled_call_is_closed(url: str) -> None:
     """Its reply has not arrived yet, and must not be taken for the reply to the next call."""
     client = Endpoint(url).asynchronous()
     pool = CallPool(client.connection_pool)

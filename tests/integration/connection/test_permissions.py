@@ -236,7 +236,7 @@ async def test_a_user_of_one_queue_gets_into_no_other(
         client.execute_command("ACL", "DELUSER", name)
 
 
-async def test_the_same_with_partitions(
+async def test_the_rules_suffice_for_a_queue_with_partitions(
     make_user: MakeUser, make_queue: MakeQueue, client: Any, request: pytest.FixtureRequest
 ) -> None:
     recorder = Recorder()

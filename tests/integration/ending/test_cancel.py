@@ -165,7 +165,7 @@ async def test_cancelling_a_job_that_has_not_started_removes_it(queue: Queue, de
         await job.cancel()
 
 
-async def test_what_is_over_is_left_alone(queue: Queue) -> None:
+async def test_a_job_that_has_ended_is_not_cancelled(queue: Queue) -> None:
     async def handle(job: Job) -> None:
         assert job.data == "good"
 

@@ -47,7 +47,7 @@ async def check_told(queue: Queue, worker: Worker) -> None:
     assert (as_dict["progress"], [line["text"] for line in as_dict["logs"]]) == (100, ["one", "zwei ü"])
 
 
-async def test_what_an_async_handler_says_arrives(queue: Queue) -> None:
+async def test_reports_of_an_async_handler_arrive(queue: Queue) -> None:
     await check_told(queue, Worker(queue, tell))
 
 
@@ -56,7 +56,7 @@ async def test_reports_of_a_handler_in_a_thread_arrive(queue: Queue) -> None:
 
 
 @one_kind
-async def test_what_a_handler_in_another_process_says_arrives(queue: Queue) -> None:
+async def test_reports_of_a_handler_in_another_process_arrive(queue: Queue) -> None:
     await check_told(queue, Worker(queue, handlers.tell, executor="process"))
 
 

@@ -69,7 +69,7 @@ async def test_nothing_of_a_row_starts_once_close_was_called(queue: Queue, timeo
     await check_rest(queue, jobs, AT + 1)
 
 
-async def test_one_that_does_not_end_in_time_goes_back_to_its_place_before_those_behind_it(queue: Queue) -> None:
+async def test_a_job_that_does_not_end_in_time_goes_back_in_front_of_those_behind_it(queue: Queue) -> None:
     jobs = await add_row(queue, N)
     handler = Leaving(0, stays=True)
     handler.worker = worker = used_to_short_handlers(Worker(queue, handler))
@@ -83,7 +83,7 @@ async def test_one_that_does_not_end_in_time_goes_back_to_its_place_before_those
     await check_rest(queue, jobs, AT)
 
 
-async def test_those_behind_wait_for_others_while_the_closing_worker_waits_for_what_runs(queue: Queue) -> None:
+async def test_jobs_behind_are_left_to_others_while_the_closing_worker_waits_for_its_runs(queue: Queue) -> None:
     let_go = asyncio.Event()
     seen: list[int] = []
 

@@ -31,9 +31,7 @@ def took_rows(worker: Worker, jobs: int) -> bool:
 
 
 @pytest.mark.parametrize("prefetch", ["auto", 0])
-async def test_what_a_handler_does_to_its_context_is_not_seen_by_the_next(
-    queue: Queue, prefetch: Literal["auto"] | int
-) -> None:
+async def test_context_of_a_handler_is_not_seen_by_the_next(queue: Queue, prefetch: Literal["auto"] | int) -> None:
     seen: list[int | None] = []
 
     async def handle(job: Job) -> None:
@@ -45,7 +43,7 @@ async def test_what_a_handler_does_to_its_context_is_not_seen_by_the_next(
     assert seen == [None] * N
 
 
-async def test_nor_is_it_after_one_that_took_long_or_failed(queue: Queue) -> None:
+async def test_context_is_not_seen_by_the_next_after_a_job_that_took_long_or_failed(queue: Queue) -> None:
     seen: list[int | None] = []
 
     async def handle(job: Job) -> None:
@@ -88,7 +86,7 @@ async def test_middleware_is_around_each_job_and_its_context_reaches_only_its_ow
     assert notes == [line for i in ALL for line in (f"before {i}, found None", f"handle {i}", f"after {i} {i}")]
 
 
-async def test_what_middleware_raises_for_one_job_harms_nobody_behind_it(queue: Queue) -> None:
+async def test_middleware_that_raises_for_one_job_harms_no_job_behind_it(queue: Queue) -> None:
     seen: list[int] = []
 
     class Picky:

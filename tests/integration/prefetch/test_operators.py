@@ -129,7 +129,9 @@ async def _nothing_active(queue: Queue) -> bool:
 
 
 @pytest.mark.parametrize("what", PAUSES)
-async def test_the_same_from_another_process_while_many_groups_are_worked_on(queue: Queue, what: str, url: str) -> None:
+async def test_operations_of_another_process_hold_while_many_groups_are_worked_on(
+    queue: Queue, what: str, url: str
+) -> None:
     """A blocking client in a thread stands for another process, since it knows nothing of the worker."""
     started: list[str] = []
 

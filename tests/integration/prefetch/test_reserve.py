@@ -89,7 +89,7 @@ async def test_left_to_itself_a_worker_takes_no_more_than_some_milliseconds_of_w
 
 
 @grouped
-async def test_one_that_fails_costs_the_others_nothing(queue: Queue, groups: bool) -> None:
+async def test_a_job_that_fails_costs_the_others_nothing(queue: Queue, groups: bool) -> None:
     started: list[int] = []
 
     async def handle(job: Job) -> None:
@@ -105,7 +105,7 @@ async def test_one_that_fails_costs_the_others_nothing(queue: Queue, groups: boo
     assert worker.get_worker_metrics().released < 8 * 40, "jobs of other groups must not be given back"
 
 
-async def test_one_that_may_run_once_is_reported_before_the_next_starts_to_wait(queue: Queue) -> None:
+async def test_a_job_that_may_run_once_is_reported_before_the_next_starts_to_wait(queue: Queue) -> None:
     """Its report does not wait for the jobs behind it, as other reports do."""
     [once] = await queue.add_many([{"data": -1, "group_id": "once", "max_attempts": 1}])
     await add_reserve(queue, 20)

@@ -6,7 +6,6 @@ No timer helps here: without the mail that the idle worker causes, a job would w
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Iterator
 
 import pytest
@@ -16,6 +15,7 @@ from groupmq import Job, Queue, Worker
 from groupmq.protocol import functions
 from groupmq.worker.parts import WorkerParts
 from tests.model.mutant import Mutant, loader
+from tests.support.hanging import WorkerInThread
 from tests.support.parts import at_start
 from tests.support.rows import add_reserve, whatever_happens
 from tests.support.waiting import eventually
@@ -70,7 +70,7 @@ async def test_an_idle_worker_gets_what_waits_behind_a_slow_job(queue: Queue, gr
 
 
 @grouped
-async def test_the_same_for_a_worker_that_comes_later(queue: Queue, groups: bool) -> None:
+async def test_a_worker_that_comes_later_gets_a_job_of_the_reserve(queue: Queue, groups: bool) -> None:
     slow = Slow()
     await add_reserve(queue, N, groups=groups)
     async with whatever_happens(Worker(queue, slow, name="one")):
@@ -81,7 +81,7 @@ async def test_the_same_for_a_worker_that_comes_later(queue: Queue, groups: bool
     assert slow.by == {0: "one"} | dict.fromkeys(range(1, N), "two")
 
 
-async def test_the_same_for_one_whose_long_run_has_just_ended(queue: Queue) -> None:
+async def test_a_worker_whose_long_run_has_ended_gets_a_job_of_the_reserve(queue: Queue) -> None:
     slow, let_go = Slow(), asyncio.Event()
 
     async def busy(job: Job) -> None:
@@ -135,30 +135,16 @@ async def test_a_worker_that_does_not_take_reserves_itself_gets_them_as_well(que
     assert slow.by == {0: "one"} | dict.fromkeys(range(1, N), "two")
 
 
-class Blocking:
-    """A worker in a thread with a separate loop, which its first job blocks until `go_on` is set."""
+class Blocking(WorkerInThread):
+    """Its loop is blocked by its first job."""
 
-    def __init__(self, name: str, url: str) -> None:
-        self.started: list[int] = []
-        self.go_on, self.blocks, self.over = threading.Event(), threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._work(name, url)))
-        self._thread.start()
+    def make(self, queue: Queue) -> Worker:
+        return whatever_happens(Worker(queue, self.handle))
 
-    async def _work(self, name: str, url: str) -> None:
-        async with Queue(name, url) as queue, whatever_happens(Worker(queue, self._handle)):
-            await asyncio.to_thread(self.over.wait)
-
-    async def _handle(self, job: Job) -> None:
-        self.started.append(job.data)
-        if not self.blocks.is_set():
-            self.blocks.set()
-            assert self.go_on.wait(60)  # the loop is meant to hang
-
-    def end(self) -> None:
-        self.go_on.set()
-        self.over.set()
-        self._thread.join(20)
-        assert not self._thread.is_alive()
+    async def handle(self, job: Job) -> None:
+        await super().handle(job)
+        if not self.hangs.is_set():
+            self.hang()
 
 
 @pytest.fixture
@@ -170,7 +156,7 @@ def blocking(queue: Queue, url: str) -> Iterator[Blocking]:
 
 async def test_an_idle_worker_gets_what_waits_in_one_whose_loop_is_blocked(queue: Queue, blocking: Blocking) -> None:
     await add_reserve(queue, N)
-    await asyncio.to_thread(blocking.blocks.wait, 20)
+    await asyncio.to_thread(blocking.hangs.wait, 20)
     other = Recorder()
     async with Worker(queue, other):
         await eventually(lambda: len(other.ended) == N - 1, "the others have run", 20)
@@ -180,7 +166,7 @@ async def test_an_idle_worker_gets_what_waits_in_one_whose_loop_is_blocked(queue
     assert set(other.ended) | set(blocking.started) == set(range(N))
 
 
-async def test_what_comes_to_a_worker_after_it_was_asked_for_is_given_back(
+async def test_jobs_that_arrive_after_they_were_asked_for_are_given_back(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer that brings a reserve is delayed until another worker has asked for it and the heartbeat has learned

@@ -240,7 +240,7 @@ async def test_another_worker_takes_what_was_given_back_once_the_long_one_has_en
 
 
 @pytest.mark.parametrize("seconds", [0, 0.05], ids=["short", "long"])
-async def test_one_that_was_taken_behind_another_can_say_how_far_it_is(queue: Queue, seconds: float) -> None:
+async def test_a_job_of_a_row_can_report_progress_and_log(queue: Queue, seconds: float) -> None:
     async def handle(job: Job) -> None:
         if job.data == 1:
             await asyncio.sleep(seconds)

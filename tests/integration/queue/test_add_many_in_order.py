@@ -87,7 +87,7 @@ async def test_nothing_is_added_behind_a_call_that_finds_its_group_full(make_que
     assert sorted(await queue.get_waiting_jobs(limit=2000)) == sorted(["first", *ids(2)])
 
 
-def test_the_same_with_the_blocking_client(url: str) -> None:
+def test_the_blocking_client_keeps_the_order_too(url: str) -> None:
     with SyncQueue("sync-full", url, max_group_size=CHUNK + 1) as queue:
         others = items()
         for i, item in enumerate(others):

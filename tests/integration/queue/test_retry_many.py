@@ -209,7 +209,7 @@ async def test_cancelling_it_ends_it_between_two_steps(make_queue: MakeQueue) ->
     assert (await queue.get_job_counts()).waiting == 4 * STEP
 
 
-async def test_what_progress_raises_ends_it(queue: Queue) -> None:
+async def test_an_error_that_progress_raises_ends_the_retries(queue: Queue) -> None:
     await add(queue, "a")
     await run_all(queue)
 

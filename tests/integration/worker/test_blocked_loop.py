@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
-import threading
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from groupmq import Job, Queue, Worker
 from tests.conftest import MakeQueue
+from tests.support.hanging import WorkerInThread
 from tests.support.rows import add_row, whatever_happens
 from tests.support.waiting import eventually
 from tests.support.workers import Recorder
@@ -21,37 +19,21 @@ N = 10
 AT = 3
 
 
-class Blocking:
-    """A worker in a thread with a separate loop, which the handler of job `AT` blocks until `go_on` is set."""
+class Blocking(WorkerInThread):
+    """Its loop is blocked by the handler of job `AT`."""
 
-    def __init__(self, name: str, url: str, **options: Any) -> None:
-        self.started: list[int] = []
-        self.go_on, self.blocks, self.over = threading.Event(), threading.Event(), threading.Event()
-        self.worker: Worker | None = None
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._work(name, url, options)))
-        self._thread.start()
+    def make(self, queue: Queue) -> Worker:
+        return whatever_happens(Worker(queue, self.handle, name="blocking"))
 
-    async def _work(self, name: str, url: str, options: dict[str, Any]) -> None:
-        async with Queue(name, url, **options) as queue:
-            self.worker = whatever_happens(Worker(queue, self._handle, name="blocking"))
-            async with self.worker:
-                await asyncio.to_thread(self.over.wait)
-
-    async def _handle(self, job: Job) -> None:
-        self.started.append(job.data)
+    async def handle(self, job: Job) -> None:
+        await super().handle(job)
         if job.data == AT:
-            self.blocks.set()
-            assert self.go_on.wait(60)  # the loop is meant to hang
+            self.hangs.set()
+            assert self.go_on.wait(60)  # the loop is meant to hang, in a line of this handler
 
     @property
     def is_known(self) -> bool:
         return self.worker is not None and self.worker.health().blocked_for > 0
-
-    def end(self) -> None:
-        self.go_on.set()
-        self.over.set()
-        self._thread.join(20)
-        assert not self._thread.is_alive()
 
 
 @pytest.fixture
@@ -71,7 +53,7 @@ def blocking(short: Queue, jobs: list[Job], url: str) -> Iterator[Blocking]:
     found.end()
 
 
-async def test_those_behind_it_go_back_and_those_before_it_are_reported(
+async def test_jobs_behind_the_blocking_one_go_back_and_those_before_it_are_reported(
     short: Queue, jobs: list[Job], blocking: Blocking
 ) -> None:
     async def one_is_held() -> bool:
@@ -94,7 +76,7 @@ async def test_those_behind_it_go_back_and_those_before_it_are_reported(
 async def test_an_operator_ends_it_and_its_group_goes_on_elsewhere(
     short: Queue, jobs: list[Job], blocking: Blocking, how: str
 ) -> None:
-    await eventually(blocking.blocks.is_set, "it hangs")
+    await eventually(blocking.hangs.is_set, "it hangs")
     assert await getattr(jobs[AT], how)()
     recorder = Recorder()
     async with Worker(short, recorder):
@@ -105,10 +87,10 @@ async def test_an_operator_ends_it_and_its_group_goes_on_elsewhere(
 
 
 @pytest.mark.parametrize("how", ["remove", "fail", "cancel", "update_data"])
-async def test_what_is_done_to_a_job_behind_it_holds_at_once(
+async def test_an_operation_on_a_job_behind_the_blocking_one_holds_at_once(
     short: Queue, jobs: list[Job], blocking: Blocking, how: str
 ) -> None:
-    await eventually(blocking.blocks.is_set, "it hangs")
+    await eventually(blocking.hangs.is_set, "it hangs")
     await getattr(jobs[AT + 2], how)(*["new"] if how == "update_data" else [])
     blocking.go_on.set()
     assert await short.wait_for_empty(10)
@@ -116,7 +98,7 @@ async def test_what_is_done_to_a_job_behind_it_holds_at_once(
     assert blocking.started == [n if n != AT + 2 else "new" for n in left]
 
 
-async def test_it_is_named_with_its_job_and_line_and_shown(
+async def test_the_blocking_handler_is_named_with_its_job_and_line_and_shown(
     short: Queue, jobs: list[Job], blocking: Blocking, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "groupmq.worker")
@@ -126,7 +108,7 @@ async def test_it_is_named_with_its_job_and_line_and_shown(
     worker = blocking.worker
     assert worker is not None
     await eventually(lambda: named in (worker.health().blocked_in or ""), "the worker names the blocking handler", 10)
-    assert "(_handle)" in str(worker.health().blocked_in)
+    assert "(handle)" in str(worker.health().blocked_in)
     metrics = worker.get_worker_metrics()
     assert metrics.loop_blocks >= 1
     assert metrics.loop_blocked > 0

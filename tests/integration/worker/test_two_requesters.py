@@ -64,7 +64,7 @@ async def test_large_calls_are_not_sent_together(queue: Queue, handlers: str) ->
     assert sum(apart) > 0.7 * len(apart), "the recorded times do not match the real ones"
 
 
-async def test_what_the_other_requester_has_to_send_goes_before_what_has_come(
+async def test_a_call_of_the_other_requester_is_sent_before_an_answer_is_read(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await add_to_groups(queue, 300, 30)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from groupmq import Job, Queue, Worker
 from groupmq.core.partitions import place_of
 from tests.conftest import MakeQueue
+from tests.support.hanging import WorkerInThread
 from tests.support.parts import parts_of_each
 from tests.support.waiting import eventually
 from tests.support.workers import Recorder
@@ -20,24 +20,15 @@ LEASE = 60
 """Seconds: so long that no job comes back because its lease has expired."""
 
 
-class Unreading:
-    """A worker in a thread with a separate event loop, which hangs as soon as an answer brings several jobs, before the
-    worker sees that answer."""
+class Unreading(WorkerInThread):
+    """Its loop hangs as soon as an answer brings several jobs, before the worker sees that answer."""
 
-    def __init__(self, name: str, url: str) -> None:
-        self.started: list[Any] = []
-        self.hangs, self.go_on, self.over = threading.Event(), threading.Event(), threading.Event()
-        self.worker: Worker | None = None
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._work(name, url)))
-        self._thread.start()
+    def make(self, queue: Queue) -> Worker:
+        return Worker(queue, self.handle, concurrency=4, prefetch=0)
 
-    async def _work(self, name: str, url: str) -> None:
-        async with Queue(name, url) as queue:
-            self.worker = Worker(queue, self._handle, concurrency=4, prefetch=0)
-            async with self.worker:
-                for parts in parts_of_each(self.worker):
-                    self._hold_back(parts.fetcher)
-                await asyncio.to_thread(self.over.wait)
+    def has_started(self, worker: Worker) -> None:
+        for parts in parts_of_each(worker):
+            self._hold_back(parts.fetcher)
 
     def _hold_back(self, fetcher: Any) -> None:
         persist = fetcher._persist
@@ -45,22 +36,15 @@ class Unreading:
         async def unread(call: Any, requester: Any) -> Any:
             answer = await persist(call, requester)
             if len(answer.jobs) > 1 and not self.hangs.is_set():
-                self.hangs.set()
-                assert self.go_on.wait(40)  # the loop is meant to hang
+                self.hang()
             return answer
 
         fetcher._persist = unread
 
-    async def _handle(self, job: Job) -> None:
-        self.started.append(job.data)
+    async def handle(self, job: Job) -> None:
+        await super().handle(job)
         if job.data == "runs":
             await asyncio.to_thread(self.over.wait)
-
-    def end(self) -> None:
-        self.go_on.set()
-        self.over.set()
-        self._thread.join(20)
-        assert not self._thread.is_alive()
 
 
 @pytest.fixture
