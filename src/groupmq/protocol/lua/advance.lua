@@ -6,7 +6,7 @@ Arguments
   worker      id of the worker
   requester   the part of the worker that makes the request (lib/requester.lua)
   request     the number that it gives to this request
-  completed   completed jobs, in columns (lib/outcome.lua)
+  completed   completed jobs, in columns (lib/completions.lua)
   others      all other outcomes (lib/outcome.lua)
   take        how many jobs to start now
   lease       ms
@@ -44,6 +44,7 @@ Cost       O(outcomes + take * row) reads and writes: about 3 commands per group
 --- @include "lib/meta"
 --- @include "lib/horizon"
 --- @include "lib/budget"
+--- @include "lib/completions"
 --- @include "lib/outcome"
 --- @include "lib/due"
 --- @include "lib/reserve"
@@ -63,7 +64,7 @@ if last then
 end
 
 budget.spend(#A.completed[1] + #A.others)
-local refused = outcome.complete(A.completed, blob, A.policy.keep.completed, A.worker)
+local refused = completions.apply(A.completed, blob, A.policy.keep.completed, A.worker)
 outcome.apply(A.others, refused, #A.completed[1])
 local room = budget.left()
 local stalled, expired, more_overdue, more_due = due.everything(A.policy)
