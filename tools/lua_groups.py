@@ -1,6 +1,7 @@
 """Check that every field of a group that a Lua file uses is declared in lib/group_value.lua.
 
-A group is the variable `g` everywhere. A field is declared in the table that builds a group, or in the comment below it.
+A group is the variable `g` everywhere. A field is declared in the table that builds a group, or in the comment below
+that table.
 """
 
 from __future__ import annotations
@@ -31,9 +32,8 @@ def faults(folder: Path) -> list[str]:
         for field in USED.findall(COMMENT.sub("", path.read_text("utf-8"))):
             used.setdefault(field, path.relative_to(folder).as_posix())
     where = "src/groupmq/protocol/lua"
-    found = [
-        f"{where}/{file}: g.{field} is not declared in {DECLARING}" for field, file in used.items() if field not in known
-    ]
-    found += [f"{where}/{DECLARING}: {field} is declared twice" for field in sorted(set(known)) if known.count(field) > 1]
-    found += [f"{where}/{DECLARING}: {field} is declared and not used" for field in sorted(set(known) - set(used))]
+    home, unknown = f"{where}/{DECLARING}", sorted(set(used) - set(known))
+    found = [f"{where}/{used[field]}: g.{field} is not declared in {DECLARING}" for field in unknown]
+    found += [f"{home}: {field} is declared twice" for field in sorted(set(known)) if known.count(field) > 1]
+    found += [f"{home}: {field} is declared and not used" for field in sorted(set(known) - set(used))]
     return found

@@ -134,7 +134,7 @@ async def test_the_same_for_the_blocking_client(start_server: StartServer, name:
 
 async def test_a_line_of_a_log_is_written_once(start_server: StartServer) -> None:
     server = start_server(prefer("valkey"))
-    loses = Loses(server, "report_progress")
+    loses = Loses(server, "append_log")
     loses.go_on.set()
     with Proxy(server.port, cut=loses) as proxy:
         async with Queue("orders", proxy.url) as queue:
