@@ -135,14 +135,14 @@ REPORTING = [
     Mutant("cancelled job said to have failed", "return cancelled and CANCELLED or", "return", "steady"),
     Mutant(
         "stalled jobs named once only",
-        "reply[5], reply[6] = stalled, expired",
-        "reply[5], reply[6] = {}, expired",
+        "reply[STALLED], reply[EXPIRED] = stalled, expired",
+        "reply[STALLED], reply[EXPIRED] = {}, expired",
         "steady",
     ),
     Mutant(
         "expired jobs named once only",
-        "reply[5], reply[6] = stalled, expired",
-        "reply[5], reply[6] = stalled, {}",
+        "reply[STALLED], reply[EXPIRED] = stalled, expired",
+        "reply[STALLED], reply[EXPIRED] = stalled, {}",
         "default",
     ),
     # Measures

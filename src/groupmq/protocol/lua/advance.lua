@@ -60,7 +60,7 @@ local last = requester.last(A.requester, A.request)
 if last then
   local jobs, rows, taken_at = requester.jobs(last)
   local stalled, expired = requester.ended(last)
-  return { taken_at or now, 0, last[1], stalled, expired, jobs, tick, turn.epoch(A.worker), rows, 0, 1 }
+  return { taken_at or now, 0, requester.refused(last), stalled, expired, jobs, tick, turn.epoch(A.worker), rows, 0, 1 }
 end
 
 budget.spend(#A.completed[1] + #A.others)
@@ -78,7 +78,6 @@ if granted_at then epoch = 0 else jobs, rows, left, epoch = serve_worker(n, A, m
 if A.offers == false then withdraw_offer(A.worker, A.received or 0) end
 retention.apply(A.policy.keep)
 if left then wake.up() end
-local taken = { refused, jobs[1], jobs[2], A.together and rows or false }
-requester.remember(A.requester, A.request, taken, stalled, expired)
+requester.remember(A.requester, A.request, refused, jobs, A.together and rows or false, stalled, expired)
 local again = granted_at and 1 or 0
 return commit({ granted_at or now, 0, refused, stalled, expired, jobs, tick, epoch, rows, reserve.wanted(), again }, 2)
