@@ -1,4 +1,5 @@
-"""Lint the Lua files: run luacheck on the library as the server sees it, and check the includes and contracts.
+"""Lint the Lua files: run luacheck on the library as the server sees it, and check the includes, the contracts
+and the fields of groups.
 
 luacheck cannot judge a file alone, since each file uses tables of other files and defines one for them. So the whole
 library is linted, and each finding is reported at the line of the file that it comes from.
@@ -15,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from groupmq.protocol import functions
-from tools import lua_contracts, lua_includes
+from tools import lua_contracts, lua_groups, lua_includes
 
 ROOT = Path(__file__).resolve().parent.parent
 LUA = ROOT / "src" / "groupmq" / "protocol" / "lua"
@@ -57,8 +58,8 @@ def missing_luacheck() -> int:
 
 
 def main() -> int:
-    """Lint the library, the includes and the contracts; return the exit status."""
-    reported = lua_includes.faults(LUA) + lua_contracts.faults(LUA)
+    """Lint the library, the includes, the contracts and the fields of groups; return the exit status."""
+    reported = lua_includes.faults(LUA) + lua_contracts.faults(LUA) + lua_groups.faults(LUA)
     for finding in reported:
         print(finding)
     luacheck = shutil.which("luacheck")

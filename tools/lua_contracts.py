@@ -2,7 +2,8 @@
 
 A contract is the opening comment of the file: a purpose, then the headings below. Each argument has its own line,
 indented by two spaces, with its name first. The heading `Blob` is there only if the function reads the
-blob.
+blob. `Cost` counts the commands that the function makes, without the few that begin and end every call: TIME and one
+read of `meta`; of a function that writes also the check of its keys, the numbers in `meta`, the event, the kept reply.
 """
 
 from __future__ import annotations

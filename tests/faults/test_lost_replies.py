@@ -126,7 +126,7 @@ async def test_an_operator_whose_reply_is_lost_gets_the_answer_of_the_first_call
 
 async def test_a_line_of_a_log_is_written_once(start_server: StartServer) -> None:
     server = start_server(prefer("valkey"))
-    loses = Loses(server, "report_progress")
+    loses = Loses(server, "append_log")
     loses.go_on.set()
     with Proxy(server.port, cut=loses) as proxy:
         async with Queue("orders", proxy.url) as queue:

@@ -271,7 +271,13 @@ class Engine:
         return self.call(commands.beat(worker, info, LEASE, [(one.id, one.fence) for one in held], self.now))
 
     def report_progress(self, taken: Taken, progress: str | None = None, line: str | None = None) -> bool:
-        return self.call(commands.report_progress(taken.id, taken.fence, progress, line, self.now))
+        said = []
+        if progress is not None:
+            said.append(self.call(commands.report_progress(taken.id, taken.fence, progress, self.now)))
+        if line is not None:
+            said.append(self.call(commands.append_log(taken.id, taken.fence, line, self.now)))
+        assert len(set(said)) == 1, said
+        return said[0]
 
     def rate(self, group: str, rate: RateLimit | None) -> bool:
         return self.run_now(self.operations.set_group_rate_limit(group, rate))

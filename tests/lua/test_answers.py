@@ -37,7 +37,13 @@ def failed(engine: Engine) -> None:
 def running(engine: Engine) -> Call[Any]:
     engine.add("a")
     taken = engine.take_one()
-    return commands.report_progress(taken.id, taken.fence, "1", "a line", engine.now)
+    return commands.report_progress(taken.id, taken.fence, "1", engine.now)
+
+
+def logging(engine: Engine) -> Call[Any]:
+    engine.add("a")
+    taken = engine.take_one()
+    return commands.append_log(taken.id, taken.fence, "a line", engine.now)
 
 
 def dead(engine: Engine) -> Call[Any]:
@@ -121,6 +127,7 @@ CALLS: dict[str, Callable[[Engine], Call[Any]]] = {
     "pause group": after(one, lambda e: commands.switch(paused=True, group_id="g", now=e.now)),
     "clean": after(done, lambda e: commands.clean("completed", 0, 10, e.now)),
     "report_progress": running,
+    "append_log": logging,
     "due": due_now,
     "tick": ticking,
     "repair": damaged,

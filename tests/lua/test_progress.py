@@ -129,13 +129,15 @@ def test_an_id_used_again_starts_without_a_word(engine: Engine) -> None:
     assert (engine.view("a").progress, engine.view("a").log) == (None, None)
 
 
-def test_several_reports_in_one_call_are_one_entry(engine: Engine) -> None:
+def test_each_report_is_a_call_and_an_entry_of_its_own(engine: Engine) -> None:
     engine.add("a", "b", group=None)
     one, two = engine.take(2)
-    entries = [[one.id, one.fence, "1", "x"], [two.id, two.fence + 1, "2", "y"], [one.id, one.fence, "3", "z"]]
-    call = commands.Call("report_progress", msgspec.msgpack.encode({"entries": entries, "now": engine.now}), list)
-    assert engine.call(call) == [1, 0, 1]
-    assert [event.progress for event in engine.last_events()] == [1, 3]
+    before = len(engine.entries())
+    assert engine.report_progress(one, progress="1", line="x")
+    assert not engine.report_progress(two._replace(fence=two.fence + 1), progress="2", line="y")
+    assert engine.report_progress(one, progress="3", line="z")
+    assert [event.progress for entry in engine.entries()[before:] for event in entry.events] == [1, 3]
+    assert len(engine.entries()) == before + 2
     assert (progress(engine, "a"), lines(engine, "a"), engine.view("b").progress) == (3, ["x", "z"], None)
 
 

@@ -20,7 +20,7 @@ BLOCKING = [
     Mutant("blocked group goes on", "elseif g.blocked then\n    return 'blocked'", "", "hold"),
     Mutant(
         "blocked group goes on with the next call",
-        "if since[i] then group_value.block(g, tonumber(since[i])) end",
+        "if since[i] then block(g, tonumber(since[i])) end",
         "",
         "hold",
     ),

@@ -23,8 +23,8 @@ BREAKING = [
     Mutant("jobs without a group have a breaker", "if not rule or g.id == '' then", "if not rule then", OPEN),
     Mutant(
         "failures of a group forgotten with its jobs",
-        "    if failing[i] then group_value.read_breaker(g, failing[i]) end\n",
-        "    if failing[i] and values[i] then group_value.read_breaker(g, failing[i]) end\n",
+        "    if failing[i] then read_breaker(g, failing[i]) end\n",
+        "    if failing[i] and values[i] then read_breaker(g, failing[i]) end\n",
         OPEN,
     ),
     # The probe

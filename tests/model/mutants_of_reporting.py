@@ -83,7 +83,18 @@ REPORTING = [
     Mutant("end of the next stopping run not kept", "  meta.stopping = first\n", "", "steady"),
     Mutant("exclusive queue beside a stopping run", " + stopping.count()\n", "\n", "exclusive"),
     # Progress and log lines
-    Mutant("progress without a look at the fence", "l and l.fence == fence and 1 or 0", "l and 1 or 0", "steady"),
+    Mutant(
+        "progress without a look at the fence",
+        "not (l and l.fence == A.fence) then return commit(0) end\nW.hset(K.progress",
+        "not l then return commit(0) end\nW.hset(K.progress",
+        "steady",
+    ),
+    Mutant(
+        "log line without a look at the fence",
+        "not (l and l.fence == A.fence) then return commit(0) end\nseen.add(K.logs",
+        "not l then return commit(0) end\nseen.add(K.logs",
+        "steady",
+    ),
     Mutant("log without a bound", "if #log > MOST_LINES then", "if false then", "steady"),
     Mutant("full log stays as it is", "table.remove(log, 1)", "table.remove(log)", "steady"),
     Mutant("log outlives its job", "    W.hdel(K.logs, id)\n", "", "steady"),
@@ -124,14 +135,14 @@ REPORTING = [
     Mutant("cancelled job said to have failed", "return cancelled and CANCELLED or", "return", "steady"),
     Mutant(
         "stalled jobs named once only",
-        "reply[5], reply[6] = stalled, expired",
-        "reply[5], reply[6] = {}, expired",
+        "reply[STALLED], reply[EXPIRED] = stalled, expired",
+        "reply[STALLED], reply[EXPIRED] = {}, expired",
         "steady",
     ),
     Mutant(
         "expired jobs named once only",
-        "reply[5], reply[6] = stalled, expired",
-        "reply[5], reply[6] = stalled, {}",
+        "reply[STALLED], reply[EXPIRED] = stalled, expired",
+        "reply[STALLED], reply[EXPIRED] = stalled, {}",
         "default",
     ),
     # Measures

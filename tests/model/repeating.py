@@ -66,9 +66,9 @@ class Repeating(Grants):
         if not outdated:
             before = self.model.first_tick()
             self.model.define(repeat_id, repeat, first, self.now)
+            self.look()
             if self.model.first_tick() < before:
                 assert self.any_marker(), "a tick is earlier than all others, but no marker wakes an idle worker"
-            self.look()
 
     @precondition(lambda self: self.model.repeats)
     @rule(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import msgspec
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
@@ -80,10 +79,17 @@ class Reporting(Repeating):
     @rule(words=st.lists(draws.words(), min_size=1, max_size=3), many=st.sampled_from((0, 0, 101)))
     def handlers_say_something(self, words: list[draws.Word], many: int) -> None:
         said = [Progress(*self.lease(word.which, word.fence), word.progress, word.line) for word in words]
-        self.report_progress(said + [replace(said[0], progress=None, line=str(n)) for n in range(many)])
+        for one in said + [replace(said[0], progress=None, line=str(n)) for n in range(many)]:
+            if one.progress is not None:
+                self.report_progress(one, commands.report_progress(one.id, one.fence, one.progress, self.now))
+            if one.line is not None:
+                self.append_log(one, commands.append_log(one.id, one.fence, one.line, self.now))
 
-    def report_progress(self, said: list[Progress]) -> None:
-        same(self.call(progress_call(said, self.now)), self.model.report_progress(said, self.now))
+    def report_progress(self, said: Progress, call: Call[bool]) -> None:
+        same(self.call(call), self.model.report_progress(said, self.now))
+
+    def append_log(self, said: Progress, call: Call[bool]) -> None:
+        same(self.call(call), self.model.append_log(said, self.now))
 
     # Cancelling
 
@@ -152,11 +158,3 @@ class Reporting(Repeating):
         """The id of a job, in one of these states if there is one; 0 = an id that does not exist."""
         jobs = [job.id for state in states for job in self.model.in_state(state)] or list(self.model.jobs)
         return sorted(jobs)[which % len(jobs)] if which and jobs else "never added"
-
-
-def progress_call(said: list[Progress], now: int) -> Call[list[int]]:
-    """All of it in one call, though the client sends a call for each."""
-    packed: list[list[Any]] = [
-        [one.id, one.fence, one.progress or False, False if one.line is None else one.line] for one in said
-    ]
-    return Call("report_progress", msgspec.msgpack.encode({"entries": packed, "now": now}), list)

@@ -12,11 +12,11 @@ from hypothesis.stateful import rule
 from groupmq.core.errors import ServerRefused
 from groupmq.core.settings import StoredQueue
 from groupmq.protocol import commands
+from groupmq.protocol.commands import Call
 from groupmq.sync.connection.connections import BlockingConnection
 from tests.model import strategies as draws
 from tests.model.machine import QueueMachine
 from tests.model.parts import Progress, Repeat
-from tests.model.reporting import progress_call
 from tests.model.running import run
 from tests.support.servers import Kind, Server, available_kinds
 
@@ -69,11 +69,17 @@ class FullServerMachine(QueueMachine):
         else:
             super().update_data(which, detail)
 
-    def report_progress(self, said: list[Progress]) -> None:
+    def report_progress(self, said: Progress, call: Call[bool]) -> None:
         if self.full:
-            self.refused(progress_call(said, self.now))
+            self.refused(call)
         else:
-            super().report_progress(said)
+            super().report_progress(said, call)
+
+    def append_log(self, said: Progress, call: Call[bool]) -> None:
+        if self.full:
+            self.refused(call)
+        else:
+            super().append_log(said, call)
 
     def define(self, repeat_id: str, repeat: Repeat | None, first: int | None, *, outdated: bool) -> None:
         """A full server refuses definitions, but allows removing them."""

@@ -139,19 +139,24 @@ class Working(Ending):
         self.tidy()
         return True
 
-    def report_progress(self, said: Sequence[Progress], now: int) -> list[int]:
-        """Store progress and log lines of running handlers. They stay with the job until it is deleted."""
+    def report_progress(self, said: Progress, now: int) -> bool:
+        """Store the progress of a running handler. It stays with the job until the job is deleted."""
+        job = self.holder(said.id, said.fence)
+        if job is None or said.progress is None:
+            return False
         self.had_progress = True
-        statuses = []
-        for one in said:
-            job = self.holder(one.id, one.fence)
-            statuses.append(int(job is not None))
-            if job is not None and one.progress is not None:
-                job.progress = one.progress
-                self.publish("progress", job.id, job.group, one.progress)
-            if job is not None and one.line is not None:
-                job.log = [*job.log, [now, one.line]][-MOST_LINES:]
-        return statuses
+        job.progress = said.progress
+        self.publish("progress", job.id, job.group, said.progress)
+        return True
+
+    def append_log(self, said: Progress, now: int) -> bool:
+        """Append a line of a running handler to the log of its job."""
+        job = self.holder(said.id, said.fence)
+        if job is None or said.line is None:
+            return False
+        self.had_progress = True
+        job.log = [*job.log, [now, said.line]][-MOST_LINES:]
+        return True
 
     def leave(self, worker: str, requester: str, received: int | None = None) -> None:
         self.take_back_grant(worker, received)

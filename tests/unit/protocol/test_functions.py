@@ -110,7 +110,7 @@ def test_what_only_looks_may_be_asked_of_a_replica_and_a_full_server_refuses_wha
     refused = {name for name, found in flags.items() if not found}
     assert {"get", "counts", "list", "stats", "survey", "waits", "look_settings", "log"} <= looking
     # A worker that starts on a full server has to open its queue before it can drain it.
-    assert refused == {"add", "define", "mark", "report_progress", "tick", "update"}
+    assert refused == {"add", "append_log", "define", "mark", "report_progress", "tick", "update"}
     assert all(found <= {"no-writes", "allow-oom"} for found in flags.values())
 
 

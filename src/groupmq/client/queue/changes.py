@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 LIVE = ("waiting", "delayed", "active")
 BLOCKS = "failed, blocking its group"
-NO_PROGRESS: Any = object()
 """Stands for "no progress", because any JSON value is a progress, even null."""
 
 
@@ -124,14 +123,17 @@ async def is_paused(queue: QueueMethods) -> bool:
     return (await queue._call(commands.counts()))[6] == 1
 
 
-async def report_run(queue: QueueMethods, job_id: str, fence: int, progress: Any, line: str | None) -> None:
-    """Store the progress of a run, or a line of its log. Raises LeaseLost if the run is over."""
-    encoded = None
-    if progress is not NO_PROGRESS:
-        most = queue.options.max_payload
-        encoded = codec.encode(codec.JSON, progress, most, "progress", may_be_typed=False).decode()
-    made = commands.report_progress(job_id, fence, encoded, None if line is None else clipped(line, 2000))
-    if not await queue._call(made):
+async def report_progress(queue: QueueMethods, job_id: str, fence: int, progress: Any) -> None:
+    """Store the progress of a run. Raises LeaseLost if the run is over."""
+    most = queue.options.max_payload
+    encoded = codec.encode(codec.JSON, progress, most, "progress", may_be_typed=False).decode()
+    if not await queue._call(commands.report_progress(job_id, fence, encoded)):
+        raise LeaseLost(job_id)
+
+
+async def append_log(queue: QueueMethods, job_id: str, fence: int, line: str) -> None:
+    """Append a line to the log of a run. Raises LeaseLost if the run is over."""
+    if not await queue._call(commands.append_log(job_id, fence, clipped(line, 2000))):
         raise LeaseLost(job_id)
 
 

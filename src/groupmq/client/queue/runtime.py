@@ -12,7 +12,7 @@ from groupmq.client.job import Job
 from groupmq.client.partitions.methods import PartitionedMethods
 from groupmq.client.queue.adding import added_apart, added_together
 from groupmq.client.queue.base import Chunk
-from groupmq.client.queue.changes import NO_PROGRESS, report_run
+from groupmq.client.queue.changes import append_log, report_progress
 from groupmq.client.queue.locality import Locality
 from groupmq.client.queue.pipelining import pipelined
 from groupmq.client.queue.processing import OwnWorkers, Processing
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from groupmq.worker.worker import Worker
 
 T = TypeVar("T")
+
+_NO_PROGRESS: Any = object()
 
 
 class QueueRuntime(PartitionedMethods):
@@ -156,10 +158,12 @@ class QueueRuntime(PartitionedMethods):
     def _stop_listening_to(self, listeners: JobListeners, event: str, listener: Listener) -> bool:
         return listeners.off(event, listener)
 
-    async def _report_run(self, job: Job, *, progress: Any = NO_PROGRESS, line: str | None = None) -> None:
+    async def _report_run(self, job: Job, *, progress: Any = _NO_PROGRESS, line: str | None = None) -> None:
         """Store what a handler reports; see `Job.report_progress` and `Job.log`."""
-        await report_run(self, job.id, job.fence, progress, line)
-        if progress is not NO_PROGRESS:
+        if line is not None:
+            await append_log(self, job.id, job.fence, line)
+        if progress is not _NO_PROGRESS:
+            await report_progress(self, job.id, job.fence, progress)
             job.progress = progress
             if job._on_progress is not None:
                 job._on_progress(job, progress)

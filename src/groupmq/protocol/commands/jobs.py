@@ -256,9 +256,15 @@ def cancel_group(group_id: str, limit: int, now: int | None = None) -> Call[Canc
     return Call("cancel", arguments(group=group_id, limit=limit, now=now), _parse_cancelled)
 
 
-def report_progress(
-    job_id: str, fence: int, progress: str | None = None, line: str | None = None, now: int | None = None
-) -> Call[bool]:
-    """Store the progress of a run, a line of its log, or both; False if the run no longer has the lease."""
-    entries = [[job_id, fence, progress or False, False if line is None else line]]
-    return Call("report_progress", arguments(entries=entries, now=now), lambda reply: reply == [1])
+def report_progress(job_id: str, fence: int, progress: str, now: int | None = None) -> Call[bool]:
+    """Store the progress of a run, as JSON; False if the run no longer has the lease."""
+    return Call("report_progress", arguments(id=job_id, fence=fence, progress=progress, now=now), _is_one)
+
+
+def append_log(job_id: str, fence: int, line: str, now: int | None = None) -> Call[bool]:
+    """Append a line to the log of a run; False if the run no longer has the lease."""
+    return Call("append_log", arguments(id=job_id, fence=fence, line=line, now=now), _is_one)
+
+
+def _is_one(reply: int) -> bool:
+    return reply == 1

@@ -6,7 +6,7 @@ Arguments
   worker      id of the worker
   requester   the part of the worker that makes the request (lib/requester.lua)
   request     the number that it gives to this request
-  completed   completed jobs, in columns (lib/outcome.lua)
+  completed   completed jobs, in columns (lib/completions.lua)
   others      all other outcomes (lib/outcome.lua)
   take        how many jobs to start now
   lease       ms
@@ -44,6 +44,7 @@ Cost       O(outcomes + take * row) reads and writes: about 3 commands per group
 --- @include "lib/meta"
 --- @include "lib/horizon"
 --- @include "lib/budget"
+--- @include "lib/completions"
 --- @include "lib/outcome"
 --- @include "lib/due"
 --- @include "lib/reserve"
@@ -59,11 +60,11 @@ local last = requester.last(A.requester, A.request)
 if last then
   local jobs, rows, taken_at = requester.jobs(last)
   local stalled, expired = requester.ended(last)
-  return { taken_at or now, 0, last[1], stalled, expired, jobs, tick, turn.epoch(A.worker), rows, 0, 1 }
+  return { taken_at or now, 0, requester.refused(last), stalled, expired, jobs, tick, turn.epoch(A.worker), rows, 0, 1 }
 end
 
 budget.spend(#A.completed[1] + #A.others)
-local refused = outcome.complete(A.completed, blob, A.policy.keep.completed, A.worker)
+local refused = completions.apply(A.completed, blob, A.policy.keep.completed, A.worker)
 outcome.apply(A.others, refused, #A.completed[1])
 local room = budget.left()
 local stalled, expired, more_overdue, more_due = due.everything(A.policy)
@@ -77,7 +78,6 @@ if granted_at then epoch = 0 else jobs, rows, left, epoch = serve_worker(n, A, m
 if A.offers == false then withdraw_offer(A.worker, A.received or 0) end
 retention.apply(A.policy.keep)
 if left then wake.up() end
-local taken = { refused, jobs[1], jobs[2], A.together and rows or false }
-requester.remember(A.requester, A.request, taken, stalled, expired)
+requester.remember(A.requester, A.request, refused, jobs, A.together and rows or false, stalled, expired)
 local again = granted_at and 1 or 0
 return commit({ granted_at or now, 0, refused, stalled, expired, jobs, tick, epoch, rows, reserve.wanted(), again }, 2)

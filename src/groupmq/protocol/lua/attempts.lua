@@ -12,18 +12,11 @@ Cost       O(1): at most 6 commands
 --- @include "lib/keys"
 --- @include "lib/state"
 --- @include "lib/lease"
+--- @include "lib/find"
 --- @reads
 local stored = redis.call('HMGET', K.state, A.id, HISTORY .. A.id)
 local l = lease.load({ A.id })[1]
-local state_now = ''
-if l then
-  state_now = 'active'
-elseif redis.call('HEXISTS', K.jobs, A.id) == 1 then
-  state_now = 'waiting'
-  for _, name in ipairs({ 'delayed', 'completed', 'failed' }) do
-    if redis.call('ZSCORE', K[name], A.id) then state_now = name end
-  end
-end
+local state_now = find.state(A.id, l)
 local run = l and not l.prefetched and { l.started, l.attempts + 1, lease.worker(l) } or {}
 local raw = stored[1] and state.read(stored[1]) and stored[1] or ''
 return { state_now, raw, stored[2] or '', run }

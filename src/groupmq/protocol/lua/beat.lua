@@ -33,6 +33,7 @@ Cost       O(held + outcomes) fields in some ten commands; while there are inter
 --- @include "lib/horizon"
 --- @include "lib/lease"
 --- @include "lib/requester"
+--- @include "lib/completions"
 --- @include "lib/outcome"
 --- @include "lib/turn"
 --- @include "lib/wake"
@@ -45,7 +46,7 @@ Cost       O(held + outcomes) fields in some ten commands; while there are inter
 --- @writes allow-oom
 local refused = {}
 if A.others then
-  refused = outcome.complete(A.completed, blob, A.keep.completed, A.worker)
+  refused = completions.apply(A.completed, blob, A.keep.completed, A.worker)
   outcome.apply(A.others, refused, #A.completed[1])
 end
 local unseen = A.unseen and requester.unbegun(A.unseen[1], A.unseen[2])

@@ -11,7 +11,7 @@ Arguments
 Blob       the body of its jobs; with `preamble` only the data (lib/bodies.lua)
 Reply      1 = stored, 0 = another process has changed it: read again
 Events     added, if `tick` is given
-Cost       some 15 commands; if the next tick is now earlier, one more field per worker
+Cost       some 15 commands; if the next tick is now earlier, one more per worker
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"

@@ -7,7 +7,7 @@ Arguments
 Blob       where the last page ended; empty = start
 Reply      {job ids, where this page ends, false if it is the last one}
 Events     none
-Cost       O(log(waiting jobs) + limit), one command
+Cost       O(log(waiting jobs) + limit), at most 5 commands
 ]]
 --- @include "lib/args"
 --- @include "lib/record"

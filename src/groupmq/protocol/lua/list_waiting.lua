@@ -7,7 +7,7 @@ Arguments
   limit       how many jobs, at most
 Reply      {next cursor ('0' = end), at most `limit` job ids, ids of the groups that are not in the page}
 Events     none
-Cost       O(limit * log(limit)): some 20 groups, at most two commands for each
+Cost       O(limit * log(limit)): some 20 groups, at most 5 commands and two for each group
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"
@@ -16,9 +16,11 @@ Cost       O(limit * log(limit)): some 20 groups, at most two commands for each
 --- @include "lib/waiting"
 --- @reads
 local scan = redis.call('HSCAN', K.groups, A.cursor, 'COUNT', 20)
-local members, deep = {}, {}
-for i = 1, #scan[2], 2 do
-  local g = group.get(scan[2][i])
+local gids, members, deep = {}, {}, {}
+for i = 1, #scan[2], 2 do gids[#gids + 1] = scan[2][i] end
+group.load(gids)
+for i = 1, #gids do
+  local g = group.get(gids[i])
   local n = waiting.count(g)
   if n > A.limit - #members then
     deep[#deep + 1] = g.id

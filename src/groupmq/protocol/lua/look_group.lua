@@ -6,7 +6,7 @@ Arguments
 Reply      {state, waiting, active, delayed, concurrency (-1 = no limit), 1 if paused,
             ms until its head may start or -1}
 Events     none
-Cost       O(1): at most 5 commands
+Cost       O(1): at most 7 commands
 ]]
 --- @include "lib/args"
 --- @include "lib/clock"

@@ -4,7 +4,7 @@ Read which worker has the turn of an exclusive queue.
 Arguments  none
 Reply      {worker, epoch, ms until its deadline, jobs taken in this turn}, {} if no worker has the turn
 Events     none
-Cost       O(1): 2 commands
+Cost       O(1): no command
 ]]
 --- @include "lib/clock"
 --- @include "lib/meta"

@@ -7,7 +7,7 @@ Arguments
   at          epoch ms; absent = now
 Reply      the time of the mark, epoch ms
 Events     none
-Cost       O(1): some 10 commands
+Cost       O(1): at most 5 commands
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"

@@ -5,7 +5,7 @@ Arguments
   since       epoch ms; absent = all
 Reply      marks, oldest first, each as text: the time in ms, a space, the label
 Events     none
-Cost       O(1): 3 commands
+Cost       O(1): one command
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"

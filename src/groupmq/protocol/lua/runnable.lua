@@ -4,7 +4,7 @@ Read whether a waiting job may start now, whichever worker has the turn of an ex
 Arguments  none
 Reply      1 or 0
 Events     none
-Cost       O(1): 3 commands
+Cost       O(1): one command
 ]]
 --- @include "lib/keys"
 --- @include "lib/meta"

@@ -10,7 +10,7 @@ Reply      {now, measures as stored (lib/measure_value.lua) or false, workers, f
              since when the first of these is blocked, 0 = none is,
              groups whose breaker is open, since when the first of these is, 0 = none is}}
 Events     none
-Cost       O(workers + failures): at most 14 commands
+Cost       O(workers + failures): at most 12 commands
 ]]
 --- @include "lib/args"
 --- @include "lib/keys"

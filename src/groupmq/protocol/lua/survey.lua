@@ -26,6 +26,7 @@ Cost       O(again + groups + failures), however deep the queue: a page of PAGE 
 --- @include "lib/waiting"
 --- @include "lib/group_state"
 --- @include "lib/lease"
+--- @include "lib/find"
 local PAGE, LEASES, TEXT, LOAD = 60, 150, 300, 4000
 
 -- Sort `list` by `before` and return the first `n` items, each converted by `convert`.
@@ -109,21 +110,14 @@ local function runs()
   end)
 end
 
-local function state_now(id)
-  if redis.call('HEXISTS', K.leases, id) == 1 then return 'active' end
-  for _, name in ipairs({ 'failed', 'completed', 'delayed' }) do
-    if redis.call('ZSCORE', K[name], id) then return name end
-  end
-  return redis.call('HEXISTS', K.jobs, id) == 1 and 'waiting' or ''
-end
-
 local function failures()
   local listed, seen = {}, {}
   for _, raw in ipairs(A.failures > 0 and redis.call('LRANGE', K.failures, 0, A.failures - 1) or {}) do
     local id, attempt, reason, _, at, final, worker = unpack(cmsgpack.unpack(raw))
     if not seen[id] then
       seen[id] = true
-      listed[#listed + 1] = { id, attempt, string.sub(reason, 1, TEXT), at, final and 1 or 0, worker, state_now(id) }
+      local state_now = find.state(id, lease.load({ id })[1])
+      listed[#listed + 1] = { id, attempt, string.sub(reason, 1, TEXT), at, final and 1 or 0, worker, state_now }
     end
   end
   return listed

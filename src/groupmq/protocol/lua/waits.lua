@@ -132,20 +132,18 @@ local function described(heads)
 end
 
 --- @reads
-local following = { '', '', '', '', '' }
 call.in_line, call.unable, call.paused, call.holders, call.running = oldest.new(), oldest.new(), oldest.new(), {}, {}
-if A.ready then following[1] = look_in_line(A.ready) end
-if A.active then
-  following[2] = look_at_runs(tonumber(A.active))
-  look_at_stopping()
-end
-if A.parked then following[3] = look_at_page(K.parked, tonumber(A.parked)) end
-if A.conf then following[4] = look_at_paused(A.conf) end
-if A.blocked then following[5] = look_at_page(K.blocked, tonumber(A.blocked)) end
+local ready = A.ready and look_in_line(A.ready) or ''
+local active = A.active and look_at_runs(tonumber(A.active)) or ''
+if A.active then look_at_stopping() end
+local parked = A.parked and look_at_page(K.parked, tonumber(A.parked)) or ''
+local conf = A.conf and look_at_paused(A.conf) or ''
+local blocked = A.blocked and look_at_page(K.blocked, tonumber(A.blocked)) or ''
 local first, workers = oldest.longest(call.in_line), {}
 for worker, n in pairs(call.running) do
   workers[#workers + 1] = worker
   workers[#workers + 1] = n
 end
 local startable = first and { first.ms, first.g.id, record.id_of(first.member) } or {}
+local following = { ready, active, parked, conf, blocked }
 return { now, startable, described(call.unable), described(call.paused), workers, following }

@@ -53,7 +53,7 @@ def test_lua_declares_the_fields_of_each_kind() -> None:
 
 @pytest.mark.parametrize("name", FIELDS)
 def test_the_fields_of_a_kind_have_the_numbers_that_lua_gives_them(name: str) -> None:
-    declared = re.search(rf"^local {name} = \{{(.*?)\}}", LUA, re.MULTILINE)
+    declared = re.search(rf"^local {name} = \{{(.*?)^\}}", LUA, re.MULTILINE | re.DOTALL)
     assert declared is not None
     in_lua = {field: int(number) for field, number in re.findall(r"(\w+) = (\d+)", declared[1])}
     fields = FIELDS[name]._fields

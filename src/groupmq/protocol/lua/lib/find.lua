@@ -9,6 +9,7 @@ Find the states of jobs. A job is in exactly one state: it has a lease (active),
 --- @include "lib/lease"
 local find = {}
 --- @private
+local INDEXES = { 'delayed', 'completed', 'failed' }
 
 -- Returns one table per id: {id, rec, state = name or nil, lease, score}. If an id comes twice, both share one table,
 -- so that a change of its state holds for the second one too.
@@ -19,7 +20,7 @@ function find.jobs(ids)
   local recs = redis.call('HMGET', K.jobs, unpack(ids))
   local leases = lease.load(ids)
   local scores = {}
-  for _, name in ipairs({ 'delayed', 'completed', 'failed' }) do
+  for _, name in ipairs(INDEXES) do
     seen.add(K[name])
     scores[name] = redis.call('ZMSCORE', K[name], unpack(ids))
   end
@@ -35,6 +36,15 @@ function find.jobs(ids)
     found[i] = job
   end
   return found
+end
+
+-- The state of one job, '' if it does not exist. `l`: its lease. Its record is not read: it may have data.
+function find.state(id, l)
+  if redis.call('HEXISTS', K.jobs, id) == 0 then return '' end
+  for _, name in ipairs(INDEXES) do
+    if redis.call('ZSCORE', K[name], id) then return name end
+  end
+  return l and 'active' or 'waiting'
 end
 
 function find.group(job) return group.get(record.group_of(job.rec)) end

@@ -17,6 +17,24 @@ local group = {}
 --- @private
 local NONE = {}
 
+-- Record in the group that it has been blocked since `since`. Whatever its value says, it has no entry in `ready`.
+local function block(g, since)
+  g.blocked = since
+  if g.at == 'ready' then g.at = 'none' end
+end
+
+-- Read how many attempts of the group have failed in a row (lib/breaker_changes.lua). Whether its rest is over is not
+-- known here.
+local function read_breaker(g, raw)
+  if #raw ~= 10 then return end -- damaged: no breaker until repair has deleted it
+  local failures, till = struct.unpack('>I4I6', raw)
+  g.failures = failures
+  if till > 0 then
+    g.opened, g.gated = till, true
+    if g.at == 'ready' then g.at = 'unknown' end
+  end
+end
+
 -- Build the groups `gids` from their stored values and the other data that is stored about them, into a table by group
 -- id. `gated`: as in group_value.read.
 function group.build(into, gids, values, gated)
@@ -25,8 +43,8 @@ function group.build(into, gids, values, gated)
   local failing = rules.breaker and meta.breakers and redis.call('HMGET', K.breakers, unpack(gids)) or NONE
   for i = 1, #gids do
     local g = group_value.read(gids[i], values[i], conf[i], gated)
-    if failing[i] then group_value.read_breaker(g, failing[i]) end
-    if since[i] then group_value.block(g, tonumber(since[i])) end
+    if failing[i] then read_breaker(g, failing[i]) end
+    if since[i] then block(g, tonumber(since[i])) end
     into[gids[i]] = g
   end
 end

@@ -34,24 +34,6 @@ local function unpack_waits(g, raw)
   g.holds, g.snoozed, g.rest, g.since, g.till, g.gated = waits.h, waits.z, waits.r, waits.s, waits.u, true
 end
 
--- Record in the group that it has been blocked since `since`. Whatever its value says, it has no entry in `ready`.
-function group_value.block(g, since)
-  g.blocked = since
-  if g.at == 'ready' then g.at = 'none' end
-end
-
--- Read how many attempts of the group have failed in a row (lib/breaker_changes.lua). Whether its rest is over is not
--- known here.
-function group_value.read_breaker(g, raw)
-  if #raw ~= 10 then return end -- damaged: no breaker until repair has deleted it
-  local failures, till = struct.unpack('>I4I6', raw)
-  g.failures = failures
-  if till > 0 then
-    g.opened, g.gated = till, true
-    if g.at == 'ready' then g.at = 'unknown' end
-  end
-end
-
 -- Whether the stored value of a group and the settings of the queue are enough to decide its state.
 function group_value.is_all() return not (meta.overrides or meta.blocks or meta.breakers) end
 
@@ -110,13 +92,34 @@ function group_value.read(gid, raw, conf, gated)
     -- The group has no sorted set, since no job waits or its head is alone. Not known if the value is damaged.
     unset = running < math.huge and (alone == 1 or not head),
   }
-  -- Fields that few groups have: holds (job id -> the time before which it must not start), gated (its head may have to
-  -- wait), rest, since, till (all lib/gate.lua), rate, started (jobs that this call starts, if rates or tickets need
-  -- it), paused, blocked (since when), blockers (how many jobs block it; both lib/blocking.lua), failures (attempts in
-  -- a row that failed), opened (its breaker is open and it rests until then; both lib/breaker_changes.lua), snoozed
-  -- (job id -> true), due (when a parked group may start), ticket (lib/line.lua), size (transitions/enter.lua), pos and
-  -- known_all (of `stored`), popped, removed (members that this call removes, as arguments of ZREM, and as a set),
-  -- undone, new, sorted, sorted_of (lib/members.lua, lib/heads.lua).
+  -- Fields that few groups have:
+  --   gated      its head may have to wait (lib/gate.lua)
+  --   holds      job id -> the time before which that job must not start
+  --   snoozed    job id -> true: its hold is that of a handler that raised Snooze
+  --   rest       until when the whole group rests
+  --   since      when its window for late arrivals was opened
+  --   till       until when it waits for late arrivals
+  --   rate       its rate limit {n, per}
+  --   due        when it may start, if it is parked
+  --   paused     true: by an operator
+  --   blocked    since when failed jobs block it (lib/blocking.lua)
+  --   blockers   how many jobs block it
+  --   failures   attempts in a row that have failed (lib/breaker_changes.lua)
+  --   opened     its breaker is open, and the group rests until then
+  --   started    how many jobs this call starts, if rates or tickets need it
+  --   ticket     its number in the line (lib/line.lua)
+  --   size       its live jobs, if the queue bounds them (transitions/enter.lua)
+  --   pos        index in `stored` of the first member that is still there (lib/heads.lua)
+  --   known_all  `stored` has all members
+  --   popped     how many members this call takes from the front (lib/members.lua)
+  --   removed    members that this call removes otherwise, as arguments of ZREM and as a set
+  --   undone     set of members that this call has added and dropped again
+  --   new        set of the members in `added` (lib/heads.lua)
+  --   sorted     the same members, the first to start last
+  --   sorted_of  how many arguments of `added` these two were made of
+  --   why        why its head cannot start (waits.lua)
+  --   looked_at  waits.lua has looked at it
+  --   adopted    repair has made it again (lib/repair/jobs.lua)
   if waits then unpack_waits(g, waits) end
   if gated and gid ~= '' then g.gated, g.rate = true, rules.group_rate end
   if conf or gid == '' then configure(g, conf) end

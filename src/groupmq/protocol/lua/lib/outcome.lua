@@ -1,6 +1,7 @@
 --[[
 The outcomes that a worker reports for its runs. An outcome counts only under the fence of the job's current lease: with
-any other fence it changes nothing, and the reply says so. A refused outcome does not affect the others.
+any other fence it changes nothing, and the reply says so. A refused outcome does not affect the others. Completed jobs
+are reported apart (lib/completions.lua).
 ]]
 --- @include "lib/keys"
 --- @include "lib/clock"
@@ -8,11 +9,9 @@ any other fence it changes nothing, and the reply says so. A refused outcome doe
 --- @include "lib/group"
 --- @include "lib/state"
 --- @include "lib/lease"
---- @include "lib/lease_changes"
 --- @include "lib/retention"
 --- @include "lib/history"
 --- @include "lib/end_run"
---- @include "transitions/complete"
 --- @include "lib/stopping"
 --- @include "lib/interrupts"
 --- @include "lib/measure"
@@ -24,41 +23,42 @@ any other fence it changes nothing, and the reply says so. A refused outcome doe
 --- @include "transitions/snooze"
 local outcome = {}
 --- @private
--- The kinds of outcomes other than completed.
-local RETRY = 1 -- the attempt failed, another one follows
-local FAIL = 2 -- the job has failed for good
-local RELEASE = 3 -- given back, no attempt is used
-local LIMITED = 4 -- the handler raised RateLimited
+-- The kinds of outcomes other than completed, each with its fields, which follow KIND, ID and FENCE.
+local RETRY = 1 -- the attempt failed, another one follows: RETRIED
+local FAIL = 2 -- the job has failed for good: FAILURE
+local RELEASE = 3 -- given back, no attempt is used: RELEASED
+local LIMITED = 4 -- the handler raised RateLimited: RESTED
 local BEGIN = 5 -- a job that the worker holds has begun
-local ABANDON = 6 -- a FAIL whose handler has not ended yet
-local SNOOZE = 8 -- the handler raised Snooze: the job runs later, no attempt is used
+local ABANDON = 6 -- a FAIL whose handler has not ended yet: FAILURE
 local ENDED = 7 -- the handler of an abandoned run, or of a run whose job an operator had ended, has ended
-
--- Apply the completed jobs, the common case, in columns: ids, fences, bytes of the result in `blob` or -1 (false = no
--- job has one). Returns the indexes of the refused ones.
-function outcome.complete(completed, blob, keep, worker)
-  local ids, leases, refused = lease_changes.redeem(completed[1], completed[2])
-  local results = completed[3] and cut_results(blob, completed[3])
-  if refused[1] then
-    measure.count('lease_lost', #refused)
-    for i = 1, #refused do stopping.finish(completed[2][refused[i]]) end
-    results = results and lease.without(results, refused)
-  end
-  if ids[1] then
-    group.load(leases.gids)
-    complete_jobs(ids, leases, results, keep, worker)
-    measure.count('completed', #ids)
-  end
-  return refused
-end
-
--- An outcome is an array: KIND, ID, FENCE, then the fields of its kind.
+local SNOOZE = 8 -- the handler raised Snooze, the job runs later, no attempt is used: SNOOZED
 local KIND, ID, FENCE = 1, 2, 3
-local FAILURE = { REASON = 4, STACK = 5, ERROR = 6 } -- of FAIL and ABANDON
-local RETRIED = { DELAY = 4, YIELD = 5, REASON = 6, STACK = 7, ERROR = 8 }
-local RESTED = { DELAY = 4, REASON = 5, ERROR = 6 } -- of LIMITED
-local RELEASED = { BEGUN = 4 } -- whether its handler was called
-local SNOOZED = { DELAY = 4, YIELD = 5, REASON = 6, ERROR = 7 }
+local FAILURE = {
+  REASON = 4, -- text
+  STACK = 5, -- text
+  ERROR = 6, -- class of the exception, with its path; absent = none
+}
+local RETRIED = {
+  DELAY = 4, -- ms until the next attempt
+  YIELD = 5, -- true: the group goes on meanwhile
+  REASON = 6, -- as in FAILURE
+  STACK = 7,
+  ERROR = 8,
+}
+local RESTED = {
+  DELAY = 4, -- ms for which the group rests
+  REASON = 5, -- as in FAILURE; absent = none
+  ERROR = 6,
+}
+local RELEASED = {
+  BEGUN = 4, -- whether its handler was called
+}
+local SNOOZED = {
+  DELAY = 4, -- ms until the job may start again
+  YIELD = 5, -- as in RETRIED
+  REASON = 6, -- as in RESTED
+  ERROR = 7,
+}
 
 -- Apply the transition for a run that has ended without completing its job.
 local function conclude(o, id, l, rec)

@@ -13,6 +13,10 @@ given up, and nothing waits for its answer: it must take no job.
 --- @include "lib/bodies"
 local requester = {}
 --- @private
+-- The fields of a kept reply: indexes of the refused outcomes; ids of the jobs; the first fence (the fences of one call
+-- are consecutive, so it is enough); sizes of batches, which cannot be derived from leases, false = none; and, if there
+-- are any, the jobs whose lease or ttl has ended, flat.
+local REFUSED, IDS, FENCE, ROWS, STALLED, EXPIRED = 1, 2, 3, 4, 5, 6
 
 -- The reply that is kept for this request or a later one, else nil. The reply to an earlier one is not decoded, because
 -- it is long.
@@ -27,7 +31,7 @@ end
 function requester.unbegun(name, request)
   local last = requester.last(name, request)
   if not last then return nil end
-  local ids, first, found = last[2], last[3], {}
+  local ids, first, found = last[IDS], last[FENCE], {}
   local leases = lease.load(ids)
   for i = 1, #ids do
     local l = leases[i]
@@ -36,18 +40,20 @@ function requester.unbegun(name, request)
   return found
 end
 
--- Keep the reply to this request. `reply`: {indexes of the refused outcomes, ids of the jobs, first fence, rows}. The
--- fences of one call are consecutive, so the first one is enough. `rows`: the sizes of batches, which cannot be derived
--- from their leases; false = none. `stalled`, `expired`: the jobs whose lease or ttl has ended, flat; they are rare.
-function requester.remember(name, request, reply, stalled, expired)
+-- Keep the reply to this request.
+function requester.remember(name, request, refused, jobs, rows, stalled, expired)
+  local reply = { refused, jobs[1], jobs[2], rows }
   if stalled[1] or expired[1] then
-    reply[5], reply[6] = stalled, expired
+    reply[STALLED], reply[EXPIRED] = stalled, expired
   end
   W.hset(K.requesters, name, struct.pack('>I7', request) .. cmsgpack.pack(reply))
 end
 
 -- The jobs whose lease or ttl ended in the call of the remembered reply: stalled, expired.
-function requester.ended(last) return last[5] or {}, last[6] or {} end
+function requester.ended(last) return last[STALLED] or {}, last[EXPIRED] or {} end
+
+-- The refused outcomes of that call.
+function requester.refused(last) return last[REFUSED] end
 
 -- The set of indexes at which a batch begins, nil if the reply had none.
 local function begins_of(rows)
@@ -63,11 +69,11 @@ end
 -- The jobs of the remembered reply, how many of each group were taken together, as take_next returned them, and when
 -- they were taken. The id of a job whose lease no longer stands is false.
 function requester.jobs(last)
-  local ids, first = last[2], last[3]
+  local ids, first = last[IDS], last[FENCE]
   local leases = lease.load(ids)
   local recs = #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {}
   local _, states = state.load(ids)
-  local begins = begins_of(last[4])
+  local begins = begins_of(last[ROWS])
   local n, rows, before, taken_at = 0, {}, nil, nil -- `before`: group of the previous job in this reply
   for i = 1, #ids do
     local l = leases[i]
@@ -82,3 +88,6 @@ function requester.jobs(last)
   end
   return { ids, first, states, recs, call.brought }, #rows < n and rows or {}, taken_at
 end
+
+-- The same for a job that an add has granted.
+function requester.granted(id, fence) return requester.jobs({ [IDS] = { id }, [FENCE] = fence }) end

@@ -8,4 +8,3 @@ local seen = {}
 --- @private
 
 function seen.add(key) call.seen[key] = true end
-function seen.has(key) return call.seen[key] end

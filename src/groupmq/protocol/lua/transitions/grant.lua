@@ -78,7 +78,7 @@ function granted_jobs(who)
     return nil
   end
   if who.take == 0 or lease.is_over(id) then return nil end
-  local jobs, rows, granted_at = requester.jobs({ false, { id }, fence })
+  local jobs, rows, granted_at = requester.granted(id, fence)
   offer.forget(worker, false)
   if not jobs[1][1] then return nil end
   W.zadd(K.active, whole(now + who.lease), id)
