@@ -353,7 +353,7 @@ class DutyReport:
     """Occurrences of repeating jobs."""
     promoted: int = 0
     """Delayed jobs that joined their groups."""
-    woken: int = 0
+    unparked: int = 0
     """Groups whose wait was over."""
     stalled: tuple[StalledJob, ...] = ()
     """Jobs whose lease ran out."""
@@ -363,8 +363,18 @@ class DutyReport:
     """Finished jobs that were removed because of their age."""
     gone_workers: tuple[str, ...] = ()
     """Workers that stopped sending heartbeats and were forgotten."""
+    swept: int = 0
+    """Entries of jobs that are gone (of a queue with partitions)."""
     errors: tuple[str, ...] = ()
     """Repeating jobs that could not be read, and why."""
+    called: bool = True
+    """Whether the server was called; not if there is nothing for this duty to do."""
+
+    @property
+    def woken(self) -> int:
+        """Deprecated: use `unparked`."""
+        renamed("DutyReport", "woken", "unparked")
+        return self.unparked
 
 
 @dataclass(slots=True)

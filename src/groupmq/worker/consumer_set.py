@@ -23,7 +23,6 @@ from groupmq.worker.consumer import Consumer
 from groupmq.worker.duty_runner import DutyRunner
 from groupmq.worker.health import CurrentJob, Health
 from groupmq.worker.loop_watch import LoopWatch
-from groupmq.worker.maintenance import AcrossPartitions
 from groupmq.worker.outage import outage_log
 from groupmq.worker.parts import ConsumerSetup
 from groupmq.worker.reachability import Reachability
@@ -74,8 +73,7 @@ class ConsumerSet:
         if not in_cluster:
             pokes = {part.keys.wake: consumer.poke for part, consumer in zip(partitions, self._all, strict=True)}
             self._wake = CommonWake(endpoint, pokes, slots, options.blocking_timeout)
-        across = AcrossPartitions(access.clean_across_partitions)
-        self._cleanup = DutyRunner(across, options.cleanup_interval, reachability)
+        self._cleanup = DutyRunner(access.cleanup_across_partitions, options.cleanup_interval, reachability)
 
     def _reachability_of(self, part: QueueAccess, common_log: OutageLog | None) -> Reachability:
         """In a cluster each partition may have its own primary, and logs its own outages."""

@@ -111,12 +111,14 @@ def duty(found: Sequence[DutyReport]) -> DutyReport:
         next_in=min(waits, default=None),
         added=_sum(found, "added"),
         promoted=_sum(found, "promoted"),
-        woken=_sum(found, "woken"),
+        unparked=_sum(found, "unparked"),
         stalled=tuple(stalled for one in found for stalled in one.stalled),
         expired=tuple(expired for one in found for expired in one.expired),
         removed=_sum(found, "removed"),
         gone_workers=tuple(dict.fromkeys(worker for one in found for worker in one.gone_workers)),
+        swept=_sum(found, "swept"),
         errors=tuple(error for one in found for error in one.errors),
+        called=any(one.called for one in found),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from groupmq.client.connection.known import KnownPart
+from groupmq.client.duties.presence import WorkerRecords
 from groupmq.client.job import Job
 from groupmq.client.partitions.overriding import across
 from groupmq.client.partitions.whereabouts import Whereabouts
@@ -57,6 +58,9 @@ class Routing(Directory):
             if self._parts is None:  # another task may have been faster
                 self._parts = self._make_parts(n) if n > 1 else ()
         return self._parts
+
+    async def _worker_records(self) -> Sequence[WorkerRecords]:
+        return [WorkerRecords(part._call, part._connection) for part in await self._learn() or (self,)]
 
     async def _logs(self) -> tuple[Queue, ...]:
         """The queues whose logs have the events: the partitions, or this one. Raises if the queue has no events."""

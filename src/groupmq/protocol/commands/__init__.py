@@ -161,6 +161,7 @@ from groupmq.protocol.commands.work import (
     requester_names,
     runnable,
     take_back,
+    worker_of,
 )
 
 __all__ = [
@@ -315,4 +316,5 @@ __all__ = [
     "waiting_page",
     "waits",
     "whole_repeat",
+    "worker_of",
 ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from groupmq.client.connection.known import KnownPart
 from groupmq.core.errors import GroupMQError
 from groupmq.core.partitions import Part, carried, home_of
+from groupmq.sync.duties.presence import WorkerRecords
 from groupmq.sync.job import Job
 from groupmq.sync.partitions.overriding import across
 from groupmq.sync.partitions.whereabouts import Whereabouts
@@ -58,6 +59,9 @@ class Routing(Directory):
             if self._parts is None:  # another task may have been faster
                 self._parts = self._make_parts(n) if n > 1 else ()
         return self._parts
+
+    def _worker_records(self) -> Sequence[WorkerRecords]:
+        return [WorkerRecords(part._call, part._connection) for part in self._learn() or (self,)]
 
     def _logs(self) -> tuple[Queue, ...]:
         """The queues whose logs have the events: the partitions, or this one. Raises if the queue has no events."""
