@@ -31,6 +31,7 @@ GENERATED = (
     "duties/recovery.py",
     "duties/retention.py",
     "duties/scheduler.py",
+    "events/followed.py",
     "job.py",
     "libraries.py",
     "partitions/cleanup.py",

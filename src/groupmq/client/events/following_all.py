@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -75,15 +75,3 @@ def follower_of(channels: Sequence[Channel], since: str | None) -> Follower:
     if len(channels) == 1:
         return Following(channels[0], None if since is None else Position.parse(since))
     return FollowingAll(channels, None if since is None else Positions.parse(since, len(channels)))
-
-
-async def iterate(channels: Sequence[Channel], since: str | None) -> AsyncGenerator[Event, None]:
-    """Yield all events, for ever, waiting for each."""
-    following = follower_of(channels, since)
-    try:
-        await following.start()
-        while (events := await following.next()) is not None:
-            for event in events:
-                yield event
-    finally:
-        await following.end()
