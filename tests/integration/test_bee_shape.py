@@ -62,7 +62,7 @@ async def test_process_as_a_call_starts_a_worker_that_closes_with_the_queue(make
     recorder = Recorder()
     recorder.gate = asyncio.Event()
     worker = await queue.process(recorder, concurrency=10, name="bee")
-    assert (worker.name, worker.options.concurrency) == ("bee", 10)
+    assert (worker.name, worker.concurrency) == ("bee", 10)
     await queue.add_many({"data": n, "group_id": f"g{n}"} for n in range(12))
     await eventually(lambda: len(recorder.started) == 10, "ten run at once")
     recorder.gate.set()

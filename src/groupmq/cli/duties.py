@@ -23,7 +23,7 @@ from groupmq.cli.output.http_pages import serve
 from groupmq.cli.worker import lifecycle
 from groupmq.cli.worker.health import ProcessReport, probes
 from groupmq.cli.worker.loading import PATIENCE
-from groupmq.cli.worker.signals import Stages
+from groupmq.cli.worker.signals import SignalSteps
 from groupmq.wording import number
 
 _logger = logging.getLogger("groupmq.cli")
@@ -62,7 +62,7 @@ class DutyLoop:
         self.report = ProcessReport(0, os.getpid(), patience=60.0)
 
     async def run(self, *, once: bool) -> int:
-        Stages(self._stop).install()
+        SignalSteps(self._stop).install()
         self._starting = asyncio.ensure_future(self._start())
         try:
             await self._starting

@@ -14,7 +14,7 @@ from groupmq.client.answers.jobs import job_from
 from groupmq.client.connection.connections import Connection
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.client.connection.session import Session
-from groupmq.client.events import Channel, JobListeners, follower_of
+from groupmq.client.events import Channel, JobListeners, subscription_of
 from groupmq.client.events.hub import LONGEST_PAUSE
 from groupmq.client.events.results import Results
 from groupmq.core.checks import Logger
@@ -129,13 +129,13 @@ class ListenerThread(threading.Thread):
             call_listener(_logger, event.kind, listener, event)
 
 
-class BlockingFollower:
+class BlockingSubscription:
     """A follower that lives in the loop of a portal, for a thread."""
 
     def __init__(self, logs: Sequence[Listening], since: str | None) -> None:
         subscriptions = [log._open() for log in logs]
         self._portal, self._channel = subscriptions[0].portal, subscriptions[0].channel
-        self._follower = follower_of([subscription.channel for subscription in subscriptions], since)
+        self._follower = subscription_of([subscription.channel for subscription in subscriptions], since)
 
     def start(self) -> None:
         self._portal.run(self._follower.start())
@@ -165,7 +165,7 @@ class Listeners:
         self._name = name
         self._emitter = Emitter(KINDS, _logger)
         self._lock = threading.Lock()
-        self._tail: BlockingFollower | None = None
+        self._tail: BlockingSubscription | None = None
         self._thread: threading.Thread | None = None
 
     def on(self, event: str, listener: Listener) -> None:
@@ -173,7 +173,7 @@ class Listeners:
             self._emitter.on(event, listener)
             if self._tail is None or self._thread is None or not self._thread.is_alive():
                 try:
-                    self._tail = BlockingFollower([self._listening], None)
+                    self._tail = BlockingSubscription([self._listening], None)
                     self._tail.start()
                 except BaseException:
                     self._emitter.off(event, listener)
@@ -199,7 +199,7 @@ class Listeners:
             self._tail.end()
             self._tail = None
 
-    def _run(self, tail: BlockingFollower) -> None:
+    def _run(self, tail: BlockingSubscription) -> None:
         pauses = growing(_PAUSE, LONGEST_PAUSE)
         while True:
             began = time.monotonic()

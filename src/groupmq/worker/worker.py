@@ -95,14 +95,14 @@ class Worker(WorkerView):
         self._started = 0.0
         self._runner: Any = None
         self._use_options(options, self.id)
-        self._telemetry = Telemetry(queue.options, self.options)
+        self._telemetry = Telemetry(queue.options, self._options)
         self._reachability = Reachability(
             outage_log(self.name, queue.name, self.logger),
             self._telemetry,
-            self.options.unreachable_timeout,
+            self._options.unreachable_timeout,
             self._has_changed,
         )
-        self._hooks = Hooks(self.options, self.name)
+        self._hooks = Hooks(self._options, self.name)
         self._slots: SharedSlots | None = None
         self._bursts = False
         self._consumers: ConsumerSet | None = None
@@ -122,7 +122,7 @@ class Worker(WorkerView):
         if self._runner is not None:
             self._runner.close()
         self._given, self._checked_for = given, found
-        self.options, self.name, self.logger = options, options.name, options.logger
+        self._options, self.name, self.logger = options, options.name, options.logger
         self._runner = runner
         self._invoke = middlewares.around(options.middleware, invoke)
 
@@ -177,7 +177,7 @@ class Worker(WorkerView):
         gave_up = self._gave_up
         await self.close(timeout=30 if gave_up is None else 0)
         if gave_up is not None:
-            patience = self.options.unreachable_timeout
+            patience = self._options.unreachable_timeout
             raise ConnectionLost(f"worker {self.name!r} gave up: no answer for {patience:g} s ({gave_up})") from gave_up
 
     @property
@@ -212,7 +212,7 @@ class Worker(WorkerView):
                 self._reachability,
                 self._changed,
                 lambda: not self.is_closed() and wanted(),
-                self.options.unreachable_timeout,
+                self._options.unreachable_timeout,
             )
         except StartupRaised as raised:
             raise raised.error from None
@@ -271,7 +271,7 @@ class Worker(WorkerView):
     def _make_consumers(self, partitions: Sequence[QueueAccess], context: Any) -> ConsumerSet:
         setup = ConsumerSetup(
             worker=self.id,
-            options=self.options,
+            options=self._options,
             telemetry=self._telemetry,
             invoke=self._invoke,
             preparing=preparing_of(self._runner),
@@ -349,7 +349,7 @@ class Worker(WorkerView):
         None if the leases have to expire: the queue was made with your own client, or handlers run in processes, which
         outlive the worker.
         """
-        return bequest_of(self.id, self.options, self._access)
+        return bequest_of(self.id, self._options, self._access)
 
     @staticmethod
     async def take_back(bequest: str) -> list[str]:

@@ -87,9 +87,9 @@ class Connection(ConnectionRuntime):
 
     async def _execute_elsewhere(self, slots: SlotMap, slot: int, parts: tuple[Any, ...]) -> Any:
         for left in range(_MOST_REDIRECTIONS, -1, -1):
-            node, finder = slots.owner(slot), self._finder_of(self.endpoint)
-            if node is None and finder is not None:
-                node = await finder.run(slots.search(slot))
+            node, locator = slots.owner(slot), self._locator_of(self.endpoint)
+            if node is None and locator is not None:
+                node = await locator.run(slots.search(slot))
             try:
                 return await self._link_to(node).execute(*parts)
             except Exception as error:
@@ -115,10 +115,10 @@ class Connection(ConnectionRuntime):
         return self.endpoint.whereabouts()
 
     async def primaries(self) -> list[Node | None]:
-        slots, finder = self.endpoint.slots, self._finder_of(self.endpoint)
-        if slots is None or finder is None:
+        slots, locator = self.endpoint.slots, self._locator_of(self.endpoint)
+        if slots is None or locator is None:
             return [None]
-        await finder.run(slots.search(self.endpoint.slot))
+        await locator.run(slots.search(self.endpoint.slot))
         return [*slots.primaries()]
 
     def sleep(self, seconds: float) -> Coroutine[Any, Any, None]:

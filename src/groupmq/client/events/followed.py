@@ -9,7 +9,7 @@ from groupmq.core.events import Event
 
 
 class StartedLater(Protocol):
-    """What follows the log of a queue, or the logs of its partitions (`Follower`)."""
+    """What follows the log of a queue, or the logs of its partitions (`Subscription`)."""
 
     async def start(self) -> None: ...
     async def next(self) -> list[Event] | None: ...

@@ -23,7 +23,7 @@ SendGets = Callable[[Sequence[str]], Awaitable[Sequence[Job | Exception | None]]
 
 
 class InLoop:
-    """The adds and reads of one event-loop tick, and the events received: futures and tasks of one event loop."""
+    """The adds and reads of one loop iteration, and the events received: futures and tasks of one event loop."""
 
     def __init__(self, connection: Connection, send_adds: SendAdds, send_gets: SendGets) -> None:
         self.adds: Joiner[Draft, Job] = Joiner(send_adds, lambda d: len(d.body))

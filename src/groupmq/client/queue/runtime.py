@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
-from groupmq.client.events import JobListeners, follower_of
+from groupmq.client.events import JobListeners, subscription_of
 from groupmq.client.events.followed import followed
 from groupmq.client.job import Job
 from groupmq.client.partitions.methods import PartitionedMethods
@@ -114,7 +114,7 @@ class QueueRuntime(PartitionedMethods):
 
     async def _events(self, since: str | None) -> AsyncGenerator[Event, None]:
         channels = [queue._local.here().channel for queue in await self._logs()]
-        async for event in followed(follower_of(channels, since)):
+        async for event in followed(subscription_of(channels, since)):
             yield event
 
     @property

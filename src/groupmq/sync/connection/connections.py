@@ -87,9 +87,9 @@ class BlockingConnection(ConnectionRuntime):
 
     def _execute_elsewhere(self, slots: SlotMap, slot: int, parts: tuple[Any, ...]) -> Any:
         for left in range(_MOST_REDIRECTIONS, -1, -1):
-            node, finder = slots.owner(slot), self._finder_of(self.endpoint)
-            if node is None and finder is not None:
-                node = finder.run(slots.search(slot))
+            node, locator = slots.owner(slot), self._locator_of(self.endpoint)
+            if node is None and locator is not None:
+                node = locator.run(slots.search(slot))
             try:
                 return self._link_to(node).execute(*parts)
             except Exception as error:
@@ -115,10 +115,10 @@ class BlockingConnection(ConnectionRuntime):
         return self.endpoint.whereabouts()
 
     def primaries(self) -> list[Node | None]:
-        slots, finder = self.endpoint.slots, self._finder_of(self.endpoint)
-        if slots is None or finder is None:
+        slots, locator = self.endpoint.slots, self._locator_of(self.endpoint)
+        if slots is None or locator is None:
             return [None]
-        finder.run(slots.search(self.endpoint.slot))
+        locator.run(slots.search(self.endpoint.slot))
         return [*slots.primaries()]
 
     def sleep(self, seconds: float) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.client.connection.faults import ClosedHere, is_refusal
-from groupmq.client.connection.found import stale
+from groupmq.client.connection.located import stale
 from groupmq.core.durability import Confirmation
 from groupmq.core.errors import ConnectionLost
 from groupmq.sync.connection.waiting_calls import WaitingCalls

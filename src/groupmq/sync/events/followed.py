@@ -10,7 +10,7 @@ from groupmq.core.events import Event
 
 
 class StartedLater(Protocol):
-    """What follows the log of a queue, or the logs of its partitions (`Follower`)."""
+    """What follows the log of a queue, or the logs of its partitions (`Subscription`)."""
 
     def start(self) -> None: ...
     def next(self) -> list[Event] | None: ...

@@ -20,8 +20,8 @@ from groupmq.sync.partitions.overriding import across, by_group, by_id, informed
 from groupmq.sync.partitions.spreading import Spreading
 from groupmq.sync.partitions.walks import Merged, OneByOne, after_of, inner_cursor
 from groupmq.sync.queue.groups import MOST_LISTED, Lanes
+from groupmq.sync.queue.indexed_groups import ids_since, look_at_groups
 from groupmq.sync.queue.methods import QueueMethods
-from groupmq.sync.queue.since import ids_since, look_at_groups
 from groupmq.sync.queue.walks import Walk
 
 

@@ -14,7 +14,7 @@ from groupmq.protocol import commands
 from groupmq.protocol.commands import Call
 from groupmq.sync.events.followed import followed
 from groupmq.sync.job import Job
-from groupmq.sync.listening import BlockingFollower, Listeners, Listening
+from groupmq.sync.listening import BlockingSubscription, Listeners, Listening
 from groupmq.sync.partitions.methods import PartitionedMethods
 from groupmq.sync.queue.adding import added_together
 from groupmq.sync.queue.base import Chunk
@@ -69,7 +69,7 @@ class QueueRuntime(PartitionedMethods):
     # Listening
 
     def _events(self, since: str | None) -> Iterator[Event]:
-        return followed(BlockingFollower([queue._listening for queue in self._logs()], since))
+        return followed(BlockingSubscription([queue._listening for queue in self._logs()], since))
 
     def _listen(self, event: str, listener: Listener) -> None:
         for queue in self._learn() or (self,):
