@@ -72,7 +72,7 @@ async def test_process_as_a_call_starts_a_worker_that_closes_with_the_queue(make
 
 
 async def test_concurrency_may_be_the_second_argument(queue: Queue) -> None:
-    assert (await queue.process(double, 3)).options.concurrency == 3
+    assert (await queue.process(double, 3)).concurrency == 3
 
 
 async def test_process_as_a_decorator_starts_at_once_in_a_running_loop(queue: Queue) -> None:

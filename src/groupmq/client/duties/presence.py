@@ -23,7 +23,7 @@ class WorkerRecords:
 
     async def requesters(self) -> list[str]:
         """The names of the workers' requesters whose last reply is kept."""
-        key = self._connection.session.keys.fixed("requesters")
+        key = self._connection.key("requesters")
         return [decoded(raw) for raw in await self._connection.command("HKEYS", key, key=key)]
 
     async def presences(self) -> commands.Stats:

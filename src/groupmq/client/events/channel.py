@@ -11,7 +11,7 @@ from weakref import WeakSet, WeakValueDictionary, ref
 from groupmq.client.connection.connections import Connection
 from groupmq.client.events.ends import EndSearches
 from groupmq.client.events.hub import Hub, hub_of
-from groupmq.client.events.job_listeners import CatchUp, JobListeners
+from groupmq.client.events.job_listeners import JobListeners, PendingCatchUp
 from groupmq.client.events.subscription import PAGE, Feed
 from groupmq.client.outage import OutageLog
 from groupmq.core import events
@@ -59,7 +59,7 @@ class Channel:
         self.feeds: WeakSet[Feed] = WeakSet()
         self._recheck: set[Callable[[], None]] = set()
         self._position_task: asyncio.Task[None] | None = None
-        self._catch_ups: list[CatchUp] = []
+        self._catch_ups: list[PendingCatchUp] = []
         self._catching_up: asyncio.Task[None] | None = None
         self.ends = EndSearches(self.page)
 
@@ -216,7 +216,7 @@ class Channel:
         found = self._watchers.get(job_id)
         if found is None:
             found = self._watchers[job_id] = JobListeners()
-            self._catch_ups.append(CatchUp(ref(found), job_id, created_ms, self.position))
+            self._catch_ups.append(PendingCatchUp(ref(found), job_id, created_ms, self.position))
             if self._catching_up is None:
                 self._catching_up = asyncio.get_running_loop().create_task(self._catch_up())
         return found
@@ -244,7 +244,7 @@ class Channel:
         finally:
             self._catching_up = None
 
-    async def _read_back(self, catch_ups: list[CatchUp], past: dict[str, list[Event]]) -> None:
+    async def _read_back(self, catch_ups: list[PendingCatchUp], past: dict[str, list[Event]]) -> None:
         await self.ready()
         until = {one.job_id: one.until or self.position or "0-0" for one in catch_ups}
         last = max(until.values(), key=lambda at: tuple(map(int, at.split("-"))))

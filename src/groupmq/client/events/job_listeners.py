@@ -74,7 +74,7 @@ class JobListeners(Emitter):
             super().on(kind, listener)
 
 
-class CatchUp(NamedTuple):
+class PendingCatchUp(NamedTuple):
     """Listeners of a job that have yet to receive what happened to it before, up to a position of the log."""
 
     listeners: ReferenceType[JobListeners]

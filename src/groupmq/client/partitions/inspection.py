@@ -173,7 +173,7 @@ class PartitionedInspection(Spreading):
     @across(QueueMethods.get_settings)
     async def get_settings(self) -> QueueSettings:
         await self._connection.reopen()
-        return QueueSettings.of(self._connection.session.whole.stored)
+        return QueueSettings.of(self._connection.stored_settings)
 
     async def get_turn(self) -> Turn | None:
         return None if await self._learn() else await super().get_turn()

@@ -173,7 +173,7 @@ class PartitionedMethods(PartitionedInspection):
         for part in self._parts or ():
             await part.close()
         self._parts = None
-        self._connection.session.whole.has_repartitioned(to)
+        self._connection.has_repartitioned(to)
         await self._connection.reopen()
         await self.repair()  # the jobs without a group were spread over the partitions: put them in order again
         report = await self.repair()

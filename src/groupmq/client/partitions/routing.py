@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from groupmq.client.connection.known import KnownPart
 from groupmq.client.duties.presence import WorkerRecords
 from groupmq.client.job import Job
 from groupmq.client.partitions.overriding import across
@@ -33,13 +32,10 @@ class Routing(Directory):
     def _make_part(self, part: Part) -> Queue:
         from groupmq.client.queue.queue import Queue
 
-        queue, whole = Queue.__new__(Queue), self._connection
-        known = KnownPart(whole.session.whole, part)
-        queue._set_up(self._given, self.options, self._endpoint, self._middleware, known)
+        queue, options = Queue.__new__(Queue), self.options
+        connection = self._connection.to_partition(self._endpoint, options, part)
+        queue._set_up(self._given, options, self._endpoint, connection, self._middleware)
         queue._parts = ()
-        queue._connection.belongs_to(whole)
-        if self._endpoint.slots is None:
-            queue._connection.share_links_of(whole)
         return queue
 
     async def _open_once(self) -> None:

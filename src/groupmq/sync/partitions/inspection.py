@@ -174,7 +174,7 @@ class PartitionedInspection(Spreading):
     @across(QueueMethods.get_settings)
     def get_settings(self) -> QueueSettings:
         self._connection.reopen()
-        return QueueSettings.of(self._connection.session.whole.stored)
+        return QueueSettings.of(self._connection.stored_settings)
 
     def get_turn(self) -> Turn | None:
         return None if self._learn() else super().get_turn()

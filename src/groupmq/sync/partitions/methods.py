@@ -174,7 +174,7 @@ class PartitionedMethods(PartitionedInspection):
         for part in self._parts or ():
             part.close()
         self._parts = None
-        self._connection.session.whole.has_repartitioned(to)
+        self._connection.has_repartitioned(to)
         self._connection.reopen()
         self.repair()  # the jobs without a group were spread over the partitions: put them in order again
         report = self.repair()

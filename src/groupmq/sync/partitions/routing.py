@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from groupmq.client.connection.known import KnownPart
 from groupmq.core.errors import GroupMQError
 from groupmq.core.partitions import Part, carried, home_of
 from groupmq.sync.duties.presence import WorkerRecords
@@ -34,13 +33,10 @@ class Routing(Directory):
     def _make_part(self, part: Part) -> Queue:
         from groupmq.sync.queue.queue import Queue
 
-        queue, whole = Queue.__new__(Queue), self._connection
-        known = KnownPart(whole.session.whole, part)
-        queue._set_up(self._given, self.options, self._endpoint, self._middleware, known)
+        queue, options = Queue.__new__(Queue), self.options
+        connection = self._connection.to_partition(self._endpoint, options, part)
+        queue._set_up(self._given, options, self._endpoint, connection, self._middleware)
         queue._parts = ()
-        queue._connection.belongs_to(whole)
-        if self._endpoint.slots is None:
-            queue._connection.share_links_of(whole)
         return queue
 
     def _open_once(self) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, TypeVar, Unpack
 
 from groupmq.client.connection.endpoint import Endpoint
-from groupmq.client.connection.known import KnownPart
 from groupmq.core import middleware as middlewares
 from groupmq.core.checks import Logger
 from groupmq.core.drafts import Draft
@@ -76,23 +75,23 @@ class QueueBase:
             logger: An object with the methods of a logger; True: the console.
         """
         checked = QueueOptions.checked(name, options)
-        self._set_up(options, checked, Endpoint.of(redis), middlewares.checked(options.get("middleware", ())))
+        endpoint, middleware = Endpoint.of(redis), middlewares.checked(options.get("middleware", ()))
+        self._set_up(options, checked, endpoint, BlockingConnection(endpoint, checked), middleware)
 
     def _set_up(
         self,
         given: QueueArguments,
         options: QueueOptions,
         endpoint: Endpoint,
+        connection: BlockingConnection,
         middleware: Sequence[Any],
-        known: KnownPart | None = None,
     ) -> None:
-        """`known`: for the queue object of a partition, what is known of the partition."""
         self._given = given
         self.name = options.name
         self.logger = options.logger or logging.getLogger("groupmq.queue")
         self._job_log = JobLog(self.logger, self.name)
         self._endpoint = endpoint
-        self._connection = BlockingConnection(self._endpoint, options, known=known)
+        self._connection = connection
         self._middleware = middleware
         self._set_up_duties()
         self._set_up_client()

@@ -54,8 +54,7 @@ class Directory(QueueMethods):
         if call_timeout is not None:
             endpoint = endpoint.beside(seconds(call_timeout, "call_timeout"))
         queue = cls(name, endpoint, **options)
-        queue._connection.patience = seconds(patience, "patience")
-        queue._connection.session.accept_stored_settings(make=make)
+        queue._connection.serve_tool(seconds(patience, "patience"), make=make)
         return queue
 
     @classmethod
