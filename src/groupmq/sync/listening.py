@@ -18,14 +18,14 @@ from groupmq.client.events import Channel, JobListeners, subscription_of
 from groupmq.client.events.hub import LONGEST_PAUSE
 from groupmq.client.events.results import Results
 from groupmq.core.checks import Logger
-from groupmq.core.emitter import Emitter, Listener, call_listener
 from groupmq.core.errors import GroupMQError
 from groupmq.core.events import KINDS, Event
-from groupmq.core.loops import leave_behind
-from groupmq.core.pauses import growing
 from groupmq.core.record import Stored
 from groupmq.core.snapshot import Snapshot
 from groupmq.protocol import commands
+from groupmq.runtime.emitter import Emitter, Listener, call_listener
+from groupmq.runtime.loops import leave_behind
+from groupmq.runtime.pauses import growing
 from groupmq.sync.portal import Portal, Stopped, portal
 
 _logger: Logger = logging.getLogger("groupmq.events")

@@ -16,8 +16,8 @@ from typing import Any
 from groupmq.client.job import Job
 from groupmq.client.outage import OutageLog
 from groupmq.client.queue.access import QueueAccess
-from groupmq.core.loops import soon
-from groupmq.core.tasks import end_tasks
+from groupmq.runtime.loops import soon
+from groupmq.runtime.tasks import end_tasks
 from groupmq.worker.common_wake import ROUNDS, CommonWake
 from groupmq.worker.consumer import Consumer
 from groupmq.worker.duty_runner import DutyRunner

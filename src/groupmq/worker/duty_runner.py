@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from groupmq.client.duties.duty import PeriodicDuty
 from groupmq.core.errors import GroupMQError
-from groupmq.core.tasks import end_tasks
 from groupmq.core.views import DutyReport
+from groupmq.runtime.tasks import end_tasks
 from groupmq.worker.outage import Pauses
 from groupmq.worker.reachability import Reachability
 

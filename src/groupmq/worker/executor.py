@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any
 
 from groupmq.client.job import Job
-from groupmq.core.tasks import Waiting, as_coroutine_function, start_in_context
+from groupmq.runtime.tasks import Waiting, as_coroutine_function, start_in_context
 from groupmq.worker.execution import Withdrawn
 from groupmq.worker.held_runs import HeldRuns
 from groupmq.worker.outcome import OutcomePolicy, RunReport

@@ -6,8 +6,8 @@ import time
 from dataclasses import replace
 from typing import Literal
 
-from groupmq.core.emitter import Listener
 from groupmq.core.worker_options import WorkerOptions
+from groupmq.runtime.emitter import Listener
 from groupmq.worker.consumer_set import ConsumerSet
 from groupmq.worker.health import CurrentJob, Health
 from groupmq.worker.reachability import Reachability

@@ -15,10 +15,10 @@ from groupmq.core import middleware as middlewares
 from groupmq.core.durations import Duration, seconds
 from groupmq.core.errors import ConfigurationError, ConnectionLost, GroupMQError
 from groupmq.core.ids import new_id
-from groupmq.core.loops import this_process
 from groupmq.core.signatures import shows_options
 from groupmq.core.worker_options import WORKER_DEFAULTS, WorkerArguments, WorkerOptions
 from groupmq.protocol import commands
+from groupmq.runtime.loops import this_process
 from groupmq.worker.bequest import bequest_of, take_back
 from groupmq.worker.burst import is_over
 from groupmq.worker.closing import Closing

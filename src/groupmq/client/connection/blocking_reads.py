@@ -15,7 +15,7 @@ from groupmq.client.connection.connections import Connection
 from groupmq.client.connection.dropping import Dropper
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.client.connection.faults import is_denied, understood
-from groupmq.core.tasks import await_honouring_cancel
+from groupmq.runtime.tasks import await_honouring_cancel
 
 _BLOCK_MARGIN = 2.0
 _SHORT_BLOCK_MS = 100

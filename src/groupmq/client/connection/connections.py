@@ -12,10 +12,10 @@ from groupmq.client.connection.known import Known, KnownPart
 from groupmq.client.connection.link import MOST_CALLS, Link
 from groupmq.client.connection.runtime import ConnectionRuntime
 from groupmq.client.connection.session import Session
-from groupmq.core.loops import PerLoop
 from groupmq.core.partitions import Part
 from groupmq.core.queue_options import QueueOptions
 from groupmq.core.settings import StoredQueue
+from groupmq.runtime.loops import PerLoop
 
 _MOST_SHARED_CALLS = 8
 """Calls that all partitions of a queue on one server have under way at a time. Their timers fire together, and without

@@ -10,7 +10,7 @@ from groupmq.client.connection.endpoint import Endpoint
 from groupmq.client.connection.function_client import FunctionClient
 from groupmq.client.connection.locating import Locator
 from groupmq.core.errors import ConfigurationError
-from groupmq.core.loops import this_process
+from groupmq.runtime.loops import this_process
 
 
 class ConnectionRuntime(FunctionClient):

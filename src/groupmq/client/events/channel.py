@@ -16,11 +16,11 @@ from groupmq.client.events.subscription import PAGE, Feed
 from groupmq.client.outage import OutageLog
 from groupmq.core import events
 from groupmq.core.codec import Serializer
-from groupmq.core.emitter import Emitter
 from groupmq.core.errors import GroupMQError
 from groupmq.core.events import ENDS, KINDS, UNREADABLE, Entry, Event, LogReader, newer
-from groupmq.core.tasks import end_tasks
 from groupmq.protocol import commands
+from groupmq.runtime.emitter import Emitter
+from groupmq.runtime.tasks import end_tasks
 
 _logger = logging.getLogger("groupmq.events")
 _SMALL = 4096

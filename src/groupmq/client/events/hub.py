@@ -15,8 +15,8 @@ from groupmq.client.connection.connections import Connection
 from groupmq.client.outage import OutageLog
 from groupmq.core.errors import GroupMQError
 from groupmq.core.events import newer
-from groupmq.core.pauses import growing
-from groupmq.core.tasks import end_tasks
+from groupmq.runtime.pauses import growing
+from groupmq.runtime.tasks import end_tasks
 
 if TYPE_CHECKING:
     from groupmq.client.events.channel import Channel

@@ -8,8 +8,8 @@ from collections import deque
 from typing import NamedTuple
 from weakref import ReferenceType
 
-from groupmq.core.emitter import Emitter, Listener
 from groupmq.core.events import KINDS, Event
+from groupmq.runtime.emitter import Emitter, Listener
 
 _logger = logging.getLogger("groupmq.events")
 _REMEMBERED = 100

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from groupmq.client.events.subscription import LogSubscription, Subscription
 from groupmq.core.events import Event, Position
 from groupmq.core.positions import Positions
-from groupmq.core.tasks import end_tasks
+from groupmq.runtime.tasks import end_tasks
 
 if TYPE_CHECKING:
     from groupmq.client.events.channel import Channel

@@ -12,10 +12,10 @@ from groupmq.client.events.results import Results
 from groupmq.client.job import Job
 from groupmq.client.queue.joining import Joiner
 from groupmq.core.drafts import Draft
-from groupmq.core.emitter import Emitter, Listener
 from groupmq.core.errors import GroupFull
 from groupmq.core.events import KINDS
-from groupmq.core.loops import PerLoop, this_process
+from groupmq.runtime.emitter import Emitter, Listener
+from groupmq.runtime.loops import PerLoop, this_process
 
 _logger = logging.getLogger("groupmq.events")
 SendAdds = Callable[[Sequence[Draft]], Awaitable[Sequence[Job | GroupFull]]]

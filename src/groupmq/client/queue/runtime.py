@@ -18,7 +18,6 @@ from groupmq.client.queue.locality import Locality
 from groupmq.client.queue.pipelining import pipelined
 from groupmq.client.queue.processing import OwnWorkers, Processing
 from groupmq.core.drafts import Draft
-from groupmq.core.emitter import Emitter, Listener
 from groupmq.core.errors import GroupFull, GroupMQError
 from groupmq.core.events import KINDS, Event
 from groupmq.core.signatures import shows_options
@@ -27,6 +26,7 @@ from groupmq.core.worker_options import WORKER_DEFAULTS, ProcessArguments, Worke
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Call
 from groupmq.protocol.requesters import Predecessor, Request
+from groupmq.runtime.emitter import Emitter, Listener
 
 if TYPE_CHECKING:
     from groupmq.client.queue.queue import Queue

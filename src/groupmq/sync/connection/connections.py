@@ -10,10 +10,10 @@ from groupmq.client.connection.cluster import SlotMap, redirection, slot_of
 from groupmq.client.connection.endpoint import CALL_TIMEOUT, Endpoint
 from groupmq.client.connection.known import Known, KnownPart
 from groupmq.client.connection.session import Session
-from groupmq.core.loops import PerProcess
 from groupmq.core.partitions import Part
 from groupmq.core.queue_options import QueueOptions
 from groupmq.core.settings import StoredQueue
+from groupmq.runtime.loops import PerProcess
 from groupmq.sync.connection.link import MOST_CALLS, Link
 from groupmq.sync.connection.runtime import ConnectionRuntime
 

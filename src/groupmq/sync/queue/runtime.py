@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from groupmq.client.events import JobListeners
 from groupmq.core.drafts import Draft
-from groupmq.core.emitter import Listener
 from groupmq.core.events import Event
 from groupmq.core.snapshot import Snapshot
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Call
+from groupmq.runtime.emitter import Listener
 from groupmq.sync.events.followed import followed
 from groupmq.sync.job import Job
 from groupmq.sync.listening import BlockingSubscription, Listeners, Listening

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from groupmq.core.tasks import Waiting, run_to_first_yield, start_in_context
+from groupmq.runtime.tasks import Waiting, run_to_first_yield, start_in_context
 
 T = TypeVar("T")
 var: ContextVar[str] = ContextVar("var", default="outer")
