@@ -2,7 +2,8 @@
 
 A public method has its signature and its docstring in one place, a file of `client/` that `tools/unasync.py`
 translates. The modules of BY_HAND have the private methods below it, which differ by nature. So a public name may not
-be defined in such a module and in its twin, and no docstring of `client/` may be repeated in a file of `sync/` that is
+be defined in such a module and in its twin. A private one has the same arguments and the same answer on both sides, as
+the translation writes them, and another body. No docstring of `client/` may be repeated in a file of `sync/` that is
 written by hand.
 
     python -m tools.spelled_twice
@@ -15,9 +16,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.unasync import BY_HAND, GENERATED, PACKAGE, WORD
+from tools.unasync import BY_HAND, GENERATED, PACKAGE, WORD, translated
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+OWN_SIGNATURES = {
+    "connection/transport.py: Transport._bound": "a semaphore of the event loop; threads need no bound",
+}
+"""The private methods whose signatures differ by nature, and why."""
 
 
 def spelled_twice(package: Path = PACKAGE) -> list[str]:
@@ -31,6 +36,18 @@ def _methods(package: Path) -> Iterator[str]:
         both = set(public_names(here)) & set(public_names(there))
         for found in sorted(both):
             yield f"src/groupmq/sync/{name}: {found} is defined in client/{name} too; have it translated"
+        yield from _private(name, here, translated(there, name))
+
+
+def _private(name: str, here: str, there: str) -> Iterator[str]:
+    """`there`: the translation of the asynchronous side."""
+    mine, others = dict(functions(here)), dict(functions(there))
+    for found in sorted((mine.keys() & others.keys()) - set(public_names(here))):
+        mirrored = [ast.dump(node) for node in mine[found].body] == [ast.dump(node) for node in others[found].body]
+        if mirrored:
+            yield f"src/groupmq/sync/{name}: {found} is a copy of the one in client/{name}; have it translated"
+        elif f"{name}: {found}" not in OWN_SIGNATURES and signature(mine[found]) != signature(others[found]):
+            yield f"src/groupmq/sync/{name}: {found} has another signature than in client/{name}"
 
 
 def _docstrings(package: Path) -> Iterator[str]:
@@ -48,17 +65,20 @@ def _docstrings(package: Path) -> Iterator[str]:
 
 def public_names(source: str) -> Iterator[str]:
     """The functions of a module and the methods of its classes that do not begin with an underscore."""
+    return (name for name, node in functions(source) if not node.name.startswith("_"))
+
+
+def functions(source: str) -> Iterator[tuple[str, Function]]:
+    """The functions of a module and the methods of its classes."""
     for node in ast.parse(source).body:
         if isinstance(node, ast.ClassDef):
-            yield from (f"{node.name}.{one}" for one in _functions(node.body))
-        else:
-            yield from _functions([node])
+            yield from ((f"{node.name}.{one.name}", one) for one in node.body if isinstance(one, Function))
+        elif isinstance(node, Function):
+            yield node.name, node
 
 
-def _functions(nodes: list[ast.stmt]) -> Iterator[str]:
-    for node in nodes:
-        if isinstance(node, Function) and not node.name.startswith("_"):
-            yield node.name
+def signature(function: Function) -> str:
+    return f"({ast.unparse(function.args)}) -> {function.returns and ast.unparse(function.returns)}"
 
 
 def docstrings(source: str) -> Iterator[str]:

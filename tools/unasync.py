@@ -26,10 +26,15 @@ GENERATED = (
     "duties/due_work.py",
     "duties/duty.py",
     "duties/presence.py",
+    "duties/promotion.py",
+    "duties/queue_duties.py",
+    "duties/recovery.py",
     "duties/retention.py",
     "duties/scheduler.py",
+    "events/followed.py",
     "job.py",
     "libraries.py",
+    "partitions/cleanup.py",
     "partitions/inspection.py",
     "partitions/methods.py",
     "partitions/moving.py",
@@ -58,22 +63,22 @@ GENERATED = (
     "queue/repeats.py",
     "queue/searching.py",
     "queue/settling.py",
-    "queue/since.py",
+    "queue/indexed_groups.py",
     "queue/walks.py",
     "registry.py",
     "server.py",
 )
-WITHIN = {"connection/finding.py": "connection/blocking_finding.py"}
+WITHIN = {"connection/locating.py": "connection/blocking_locating.py"}
 """Files whose blocking twin stays in `client/`, where the client library may be imported."""
 BY_HAND = ("connection/runtime.py", "connection/transport.py", "job_in_handler.py", "queue/runtime.py")
 HEADER = "# Generated from src/groupmq/client/{source} by `make sync`; do not edit.\n"
 NAMES = {
     "Connection": "BlockingConnection",
     "PerLoop": "PerProcess",
-    "Finder": "BlockingFinder",
-    "FindingPrimary": "BlockingFindingPrimary",
-    "FindingConnection": "BlockingFindingConnection",
-    "FindingSSLConnection": "BlockingFindingSSLConnection",
+    "Locator": "BlockingLocator",
+    "LocatingPrimary": "BlockingLocatingPrimary",
+    "LocatingConnection": "BlockingLocatingConnection",
+    "LocatingSSLConnection": "BlockingLocatingSSLConnection",
     "search_in_loop": "search_in_thread",
     "AsyncGenerator": "Iterator",
     "__aenter__": "__enter__",

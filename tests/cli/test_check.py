@@ -105,7 +105,7 @@ def test_a_job_that_waits_too_long_fails_the_check(command: Command, orders: Que
         ("paused", "paused by an operator"),
         ("window", "an ordering window has not passed until 2024-02-29 12:00:00 UTC"),
         ("rate", "the group's rate limit until 2024-02-29 12:00:00 UTC"),
-        ("rate-limited", "a handler raised RateLimited; the group rests until 2024-02-29 12:00:00 UTC"),
+        ("rate_limited", "a handler raised RateLimited; the group rests until 2024-02-29 12:00:00 UTC"),
     ],
 )
 def test_what_holds_a_group_is_said_with_its_end(reason: str, words: str) -> None:

@@ -123,7 +123,7 @@ class SampleRows:
             "paused",
             "window",
             "rate",
-            "rate-limited",
+            "rate_limited",
             "stopping",
             "blocked",
             "breaker",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 import redis
 
 from groupmq.client.connection.endpoint import Endpoint
-from groupmq.client.duties.presence import PresenceCleanup
+from groupmq.client.duties.presence import PresenceCleanup, WorkerRecords
 from groupmq.client.duties.scheduler import Scheduler
 from groupmq.client.job import Job
 from groupmq.core import events
@@ -198,7 +198,16 @@ class Engine:
 
     def forget_gone_workers(self) -> list[str]:
         """Run the presence clean-up of another worker. Returns the workers that it removed."""
-        return [*self.run_now(PresenceCleanup(asked).run_once()).gone_workers]
+        listed = [name.decode() for name in self.client.hkeys(self.key("requesters"))]
+
+        class Records(WorkerRecords):
+            async def requesters(self) -> list[str]:
+                return listed
+
+        async def records() -> list[WorkerRecords]:
+            return [Records(asked, cast(Any, None))]
+
+        return [*self.run_now(PresenceCleanup(records).run_once()).gone_workers]
 
     def due(self, policy: Policy | None = None, **which: bool) -> commands.Due:
         return self.call(commands.due(policy or self.policy, now=self.now, **which))

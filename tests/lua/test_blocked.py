@@ -223,7 +223,7 @@ def test_retention_never_forgets_a_blocking_job(make_engine: MakeEngine, kept: i
     assert engine.counts()["failed"] == 5 + kept
     assert len(engine.blocked()) == 5
     assert engine.call(commands.clean("failed", 0, 100, engine.now)) == kept
-    assert not engine.run_now(AgeRetention(asked, lambda: engine.options).run_once())
+    assert not engine.run_now(AgeRetention(asked, lambda: engine.options).run_once()).called
     engine.skip(*(f"a{n}" for n in range(5)))
     assert engine.counts()["failed"] == kept
 

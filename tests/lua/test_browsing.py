@@ -159,7 +159,7 @@ def test_a_group_says_what_holds_it_and_until_when(engine: Engine) -> None:
     assert held(engine) is None
     running = engine.take_one()
     engine.limit_run(running, 7 * SECOND)
-    assert held(engine) == ("rate-limited", None, None, T0 + 12 * SECOND)
+    assert held(engine) == ("rate_limited", None, None, T0 + 12 * SECOND)
     engine.pause("g")
     assert held(engine) == ("paused", None, None, None)
     engine.resume("g")

@@ -148,7 +148,7 @@ def test_a_group_whose_handler_raised_rate_limited_is_held_until_its_rest_ends(e
     engine.add("a", "b")
     taken = engine.take_one()
     engine.advance(commands.rate_limited(taken.id, taken.fence, MINUTE))
-    assert held(engine) == (0, "g", "rate-limited", "", 0, T0, T0 + MINUTE, 2, 0)
+    assert held(engine) == (0, "g", "rate_limited", "", 0, T0, T0 + MINUTE, 2, 0)
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def reason_of(model: Model, head: Job, now: int) -> str:
     if head.hold == opens:
         return "snoozed" if head.snoozed else "backoff"
     if model.rests.get(group, 0) == opens:
-        return "rate-limited"
+        return "rate_limited"
     if model.opened(group) == opens:
         return "breaker"
     return "rate" if model.rate_allows(group) == opens else "window"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groupmq import ConfigurationError, FailJob, Job, JobFilter, Queue, Worker
-from groupmq.client.queue import since
+from groupmq.client.queue import indexed_groups
 from groupmq.core.partitions import place_of
 from groupmq.sync import Queue as SyncQueue
 from tests.conftest import MakeQueue
@@ -46,7 +46,7 @@ async def test_blocked_groups_are_listed_the_longest_blocked_first(
     await block(queue, *order)
     await queue.add(1, group_id="fine")
     for per_call in (1000, 1):
-        monkeypatch.setattr(since, "LISTED_PER_CALL", per_call)
+        monkeypatch.setattr(indexed_groups, "LISTED_PER_CALL", per_call)
         found = await queue.get_blocked_groups()
         assert [(one.id, one.blocked_by, one.waiting) for one in found] == [(g, f"{g}-0", 1) for g in order]
         assert [one.id for one in await queue.get_blocked_groups(3, 2)] == order[2:5]

@@ -15,6 +15,7 @@ from groupmq.core.partitions import Part, place_of
 from groupmq.protocol import commands
 from groupmq.protocol.keys import Keys
 from groupmq.worker.consumer import Consumer
+from groupmq.worker.leases.heartbeat import Heartbeat
 from tests.conftest import MakeQueue
 from tests.support.parts import parts_of_each
 from tests.support.servers import Server
@@ -170,9 +171,23 @@ async def test_nothing_stays_of_workers_that_were_killed(queue: Queue, client: r
     workers = Keys("groupmq", "spread", Part(0, P)).fixed("workers")
     stored: Any = client.hget(workers, worker.id)
     client.hset(workers, worker.id, b"1700000000000 " + stored.split(b" ", 1)[1])
-    await queue.run_duty_once("cleanup")
+    report = await queue.run_duty_once("cleanup")
+    assert (report.gone_workers, report.done) == ((worker.id,), 1)
     assert not any(client.hlen(key) for key in requesters)
     await worker.close(0)
+
+
+async def test_a_worker_that_has_not_sent_a_heartbeat_yet_keeps_its_last_answers(
+    queue: Queue, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It asks for jobs before its first heartbeat. Without its last answer, a call sent again would run twice."""
+    monkeypatch.setattr(Heartbeat, "start", lambda self: None)
+    async with Worker(queue, nothing, concurrency=2):
+        requesters = [Keys("groupmq", "spread", Part(i, P)).fixed("requesters") for i in range(P)]
+        await eventually(lambda: all(client.hlen(key) for key in requesters), "every partition was asked")
+        kept = [client.hkeys(key) for key in requesters]
+        assert not (await queue.run_duty_once("cleanup")).gone_workers
+        assert [client.hkeys(key) for key in requesters] == kept
 
 
 async def test_a_worker_that_cannot_serve_a_partition_is_closed_and_its_hook_called(

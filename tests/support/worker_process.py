@@ -145,7 +145,7 @@ async def main(settings: dict[str, Any]) -> None:
 
         tasks: set[asyncio.Task[None]] = set()
         loop = asyncio.get_running_loop()
-        if worker.options.maintenance:
+        if worker._options.maintenance:
             worker.on("ready", lambda: tasks.add(loop.create_task(watch())))
         loop.add_signal_handler(signal.SIGTERM, lambda: tasks.add(loop.create_task(leave())))
         await worker.run()

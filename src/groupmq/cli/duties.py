@@ -23,7 +23,7 @@ from groupmq.cli.output.http_pages import serve
 from groupmq.cli.worker import lifecycle
 from groupmq.cli.worker.health import ProcessReport, probes
 from groupmq.cli.worker.loading import PATIENCE
-from groupmq.cli.worker.signals import Stages
+from groupmq.cli.worker.signals import SignalSteps
 from groupmq.wording import number
 
 _logger = logging.getLogger("groupmq.cli")
@@ -62,7 +62,7 @@ class DutyLoop:
         self.report = ProcessReport(0, os.getpid(), patience=60.0)
 
     async def run(self, *, once: bool) -> int:
-        Stages(self._stop).install()
+        SignalSteps(self._stop).install()
         self._starting = asyncio.ensure_future(self._start())
         try:
             await self._starting
@@ -128,8 +128,8 @@ class DutyLoop:
         for error in report.errors:
             _logger.warning("%s", error)
         if self._duty == "scheduler" and report.done:
-            done = report.added, report.promoted, report.woken
-            _logger.debug("added %d ticks, moved %d delayed, woke %d groups", *done)
+            done = report.added, report.promoted, report.unparked
+            _logger.debug("added %d ticks, promoted %d delayed jobs, unparked %d groups", *done)
         gone = report.gone_workers
         if gone:
             _logger.info("%s stopped without deregistering: %s", number(len(gone), "worker"), ", ".join(gone[:5]))
@@ -270,7 +270,8 @@ def _answer(queue: str, duty: Duty, did: list[DutyReport]) -> dict[str, Any]:
         "done": sum(report.done for report in did),
         "added": sum(report.added for report in did),
         "promoted": sum(report.promoted for report in did),
-        "woken": sum(report.woken for report in did),
+        "unparked": sum(report.unparked for report in did),
+        "woken": sum(report.unparked for report in did),  # deprecated
         "stalled": [one.id for report in did for one in report.stalled],
         "expired": [one.id for report in did for one in report.expired],
         "removed": sum(report.removed for report in did),

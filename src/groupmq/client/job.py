@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from groupmq.client.job_in_handler import JobInHandler
 from groupmq.core.durations import Duration, seconds
-from groupmq.core.emitter import Listener
 from groupmq.core.pages import Attempt
+from groupmq.runtime.emitter import Listener
 
 if TYPE_CHECKING:
     from groupmq.client.events import JobListeners

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from groupmq.core.errors import ConfigurationError
 from groupmq.core.snapshot import Snapshot
-from groupmq.core.tasks import awaited
+from groupmq.runtime.tasks import awaited
 
 if TYPE_CHECKING:
     from groupmq.client.job import Job

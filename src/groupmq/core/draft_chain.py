@@ -7,7 +7,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from groupmq.core.checks import whole
 from groupmq.core.drafts import draft
-from groupmq.core.queue_options import MAX_ATTEMPTS, QueueOptions
+from groupmq.core.queue_options import MAX_ATTEMPTS, OnFailed, OnRetry, QueueOptions
 
 R = TypeVar("R")
 
@@ -39,10 +39,23 @@ class JobDraft(Generic[R]):
         return self._set(timeout=duration)
 
     def delay(self, duration: Any) -> Self:
+        """Do not start the job before this time has passed."""
         return self._set(delay=duration)
+
+    def run_at(self, instant: Any) -> Self:
+        """Do not start the job before this instant."""
+        return self._set(run_at=instant)
 
     def backoff(self, policy: Any) -> Self:
         return self._set(backoff=policy)
+
+    def on_retry(self, hold_or_yield: OnRetry) -> Self:
+        """Whether the group waits for the next attempt."""
+        return self._set(on_retry=hold_or_yield)
+
+    def on_failed(self, hold_or_continue: OnFailed) -> Self:
+        """Whether the group is blocked if the job fails for good."""
+        return self._set(on_failed=hold_or_continue)
 
     def priority(self, n: int) -> Self:
         return self._set(priority=n)
@@ -52,6 +65,10 @@ class JobDraft(Generic[R]):
 
     def set_id(self, job_id: str) -> Self:
         return self._set(job_id=job_id)
+
+    def unique_for(self, duration: Any) -> Self:
+        """Keep the id taken for this long after the job has ended. Call `set_id` first."""
+        return self._set(unique_for=duration)
 
     def ttl(self, duration: Any) -> Self:
         """Fail the job if it has not started within this long."""

@@ -19,6 +19,8 @@ from groupmq.core.tuples import of_class
 
 FIELDS_OF_ITEMS = JOB_OPTIONS | {"data", "headers"}
 """`headers` is for code that copies jobs; an `add` gets its headers from the middleware."""
+_STORED = frozenset({"timeout", "backoff", "on_retry", "on_failed"})
+"""Options that are kept in `Draft.options`."""
 
 
 class Draft(NamedTuple):
@@ -53,68 +55,46 @@ def draft(
     /,
     *,
     group_id: object = None,
-    order_ms: object = None,
     priority: object = 0,
-    delay: object = None,
-    run_at: object = None,
-    max_attempts: object = None,
-    timeout: object = None,
-    backoff: object = None,
-    on_retry: object = None,
-    on_failed: object = None,
     job_id: object = None,
-    unique_for: object = None,
-    ttl: object = None,
-    dedupe: object = None,
+    **others: Any,
 ) -> Draft:
     """Check and encode one job. Every mistake raises a ConfigurationError that names the argument.
 
-    Options that are left out must cost next to nothing: thousands of drafts are made in a second. `ids` supplies the
-    id of a job that was given none.
+    `others` are the other options of JobOptions. Those that are left out must cost next to nothing: thousands of drafts
+    are made in a second. `ids` supplies the id of a job that was given none.
     """
     group = None if group_id is None else text(group_id, "group_id")
     urgency = whole(priority, "priority", 0, MAX_PRIORITY)
     own_id = text(job_id, "job_id") if job_id is not None else new_id() if ids is None else next(ids)
     raw = codec.encode(queue.serializer, data, queue.max_payload, "data")
-    # Most jobs have a group and nothing else. The tests are spelled out: a generator would take as long as all checks.
-    if (
-        job_id is None
-        and order_ms is None
-        and delay is None
-        and run_at is None
-        and max_attempts is None
-        and timeout is None
-        and backoff is None
-        and on_retry is None
-        and on_failed is None
-        and unique_for is None
-        and ttl is None
-        and dedupe is None
-        and not headers
-    ):
+    if not others and job_id is None and not headers:  # most jobs have a group and nothing else
         body = record.pack_body(0, False, (group or "").encode(), None, raw)
         return of_class(Draft, (own_id, group, urgency, None, 0, 0, 0, None, raw, body, 0, None, 0))
+    if not JOB_OPTIONS.issuperset(others):
+        raise TypeError(f"not options of a job: {', '.join(sorted(others.keys() - JOB_OPTIONS))}")
+    given = others.get
+    delay, run_at, dedupe, unique_for = given("delay"), given("run_at"), given("dedupe"), given("unique_for")
     if delay is not None and run_at is not None:
         raise ConfigurationError("delay, run_at: give one of them, not both")
-    once = None if dedupe is None else limits.dedupe(dedupe)
-    if isinstance(once, Debounce) and (delay is not None or run_at is not None):
-        raise ConfigurationError("dedupe: a Debounce brings its own delay; give neither delay nor run_at")
     delay_ms = 0 if delay is None else millis(delay, "delay")
-    if isinstance(once, Debounce):
-        delay_ms = once.delay_ms
+    once = None
+    if dedupe is not None:
+        once = limits.dedupe(dedupe)
+        if isinstance(once, Debounce):
+            if delay is not None or run_at is not None:
+                raise ConfigurationError("dedupe: a Debounce brings its own delay; give neither delay nor run_at")
+            delay_ms = once.delay_ms
     unique_ms = 0 if unique_for is None else millis(unique_for, "unique_for", minimum=0.001)
     if unique_ms and job_id is None:
         raise ConfigurationError("unique_for: needs a job_id; an id that groupmq makes is never used twice")
+    ttl, order_ms, max_attempts = given("ttl"), given("order_ms"), given("max_attempts")
     ttl_ms = 0 if ttl is None else millis(ttl, "ttl", minimum=0.001)
     order = None if order_ms is None else whole(order_ms, "order_ms", -(2**63), 2**63 - 1)
     attempts = 0 if max_attempts is None else whole(max_attempts, "max_attempts", 1, MAX_ATTEMPTS)
-    options = None
-    if not (job_id is None and timeout is None and backoff is None and on_retry is None and on_failed is None):
-        options = _options(timeout, backoff, on_retry, on_failed, named=job_id is not None)
-    if headers:
-        if not all(isinstance(part, str) for pair in headers.items() for part in pair):
-            raise ConfigurationError.expected("headers", "text for names and values", headers)
-        options = (options or {}) | {"h": headers}
+    options: dict[str, Any] | None = None
+    if job_id is not None or headers or not _STORED.isdisjoint(others):
+        options = _stored_options(others, headers, named=job_id is not None)
     holds = options.get("f") if options else None
     terms = attempts, order is not None, (group or "").encode(), options
     body = record.pack_body(*terms, raw, has_ttl=ttl_ms > 0, holds=holds)
@@ -180,22 +160,28 @@ def _draft_of(
     return draft(queue, data, headers, ids, **options)
 
 
-def _options(timeout: object, backoff: object, retry: object, failed: object, *, named: bool) -> dict[str, Any] | None:
-    """The rarely used settings, as stored with the job; None if there are none."""
-    options: dict[str, Any] = {}
-    if timeout is not None:
-        options["t"] = millis(timeout, "timeout", minimum=0.001)
-    if backoff is not None:
+def _stored_options(
+    given: Mapping[str, Any], headers: Mapping[str, str] | None, *, named: bool
+) -> dict[str, Any] | None:
+    """The rarely used options, as stored with the job; None if there are none."""
+    stored: dict[str, Any] = {}
+    if (timeout := given.get("timeout")) is not None:
+        stored["t"] = millis(timeout, "timeout", minimum=0.001)
+    if (backoff := given.get("backoff")) is not None:
         policy = backoffs.checked(backoff, "backoff")
         if not isinstance(policy, Backoff):
             raise ConfigurationError(
                 "backoff: a callable cannot be stored with a job; give it to the Queue or the Worker"
             )
-        options["b"] = policy.packed()
-    if retry is not None:
-        options["y"] = on_retry(retry) == "yield"
-    if failed is not None:
-        options["f"] = on_failed(failed) == "hold"
+        stored["b"] = policy.packed()
+    if (retry := given.get("on_retry")) is not None:
+        stored["y"] = on_retry(retry) == "yield"
+    if (failed := given.get("on_failed")) is not None:
+        stored["f"] = on_failed(failed) == "hold"
     if named:
-        options["n"] = new_id()
-    return options or None
+        stored["n"] = new_id()
+    if headers:
+        if not all(isinstance(part, str) for pair in headers.items() for part in pair):
+            raise ConfigurationError.expected("headers", "text for names and values", headers)
+        stored["h"] = headers
+    return stored or None

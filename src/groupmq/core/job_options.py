@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, TypedDict
 
-from groupmq.core.backoff import BackoffPolicy
+from groupmq.core.backoff import Backoff, BackoffPolicy
 from groupmq.core.durations import Duration, Instant
 from groupmq.core.limits import Dedupe
 from groupmq.core.queue_options import OnFailed, OnRetry
@@ -42,6 +43,21 @@ class JobOptions(TypedDict, total=False):
     """Fail the job if it has not started within this long."""
     dedupe: Dedupe | None
     """A Throttle or a Debounce: several adds that count as one job."""
+
+
+STORED_OPTIONS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "t": ("timeout", lambda ms: ms / 1000),
+    "b": ("backoff", Backoff.unpacked),
+    "y": ("on_retry", lambda yields: "yield" if yields else "hold"),
+    "f": ("on_failed", lambda holds: "hold" if holds else "continue"),
+}
+"""How the rarely used options are stored with a job (`core/drafts.py` writes them)."""
+
+
+def from_stored(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The rarely used options of a job, by name; those that it was not given are left out."""
+    fields = ((STORED_OPTIONS[short], value) for short, value in options.items() if short in STORED_OPTIONS)
+    return {name: read(value) for (name, read), value in fields}
 
 
 JOB_OPTIONS = frozenset(JobOptions.__annotations__)

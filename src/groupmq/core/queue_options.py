@@ -24,6 +24,7 @@ from groupmq.core.signatures import complete
 OnRetry = Literal["hold", "yield"]
 OnFailed = Literal["continue", "hold"]
 Fairness = Literal["oldest", "round-robin"]
+DEFAULT_PREFIX = "groupmq"
 MAX_PRIORITY = 1023
 MAX_ATTEMPTS = 65_535
 
@@ -36,6 +37,9 @@ SHARED = (
     "max_group_size priority_ageing events partitions"
 ).split()
 """Stored settings that the scripts act on."""
+
+DURATIONS = ("job_timeout", "priority_ageing")
+"""Stored settings that are durations: seconds as users give them and as they are stored, ms in `QueueOptions`."""
 
 SHARED_DEFAULTS = {"on_failed": "continue", "fairness": "oldest", "exclusive": False, "events": True, "partitions": 1}
 """Shared settings that are not stored while they have these values; None for the others."""
@@ -118,7 +122,7 @@ QUEUE_DEFAULTS: dict[str, Any] = {
     "max_payload": 1024 * 1024,
     "serializer": JSON,
     "durability": "server",
-    "prefix": "groupmq",
+    "prefix": DEFAULT_PREFIX,
     "logger": None,
 }
 
@@ -274,6 +278,11 @@ class QueueOptions:
     @property
     def keep(self) -> dict[str, int]:
         return {"completed": self.keep_completed.kept, "failed": self.keep_failed.kept}
+
+
+def attribute_of(setting: str) -> str:
+    """The attribute of `QueueOptions` that has a stored setting."""
+    return f"{setting}_ms" if setting in DURATIONS else setting
 
 
 def queue_name(value: object, argument: str = "name") -> str:

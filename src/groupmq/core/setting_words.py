@@ -5,10 +5,10 @@ from __future__ import annotations
 from groupmq.core.backoff import Backoff
 from groupmq.core.limits import Breaker, RateLimit
 from groupmq.core.ordering import Ordering
+from groupmq.core.queue_options import DURATIONS
 from groupmq.core.retention import Retention
 
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000))
-_DURATIONS = ("job_timeout", "priority_ageing")
 
 
 def duration(seconds: float) -> str:
@@ -38,7 +38,7 @@ def spelled(name: str, value: object) -> str:
         return f"{breaker['failures']}/{duration(breaker['cooldown'])}"
     if isinstance(value, Ordering):
         return _ordering(value)
-    if name in _DURATIONS and isinstance(value, int | float):
+    if name in DURATIONS and isinstance(value, int | float):
         return duration(value)
     return str(value)
 

@@ -12,6 +12,7 @@ from groupmq.core.errors import ConfigurationError
 from groupmq.core.limits import Breaker, RateLimit
 from groupmq.core.ordering import Ordering
 from groupmq.core.queue_options import (
+    DURATIONS,
     HANDLING,
     QUEUE_DEFAULTS,
     SHARED,
@@ -20,6 +21,7 @@ from groupmq.core.queue_options import (
     OnRetry,
     QueueArguments,
     QueueOptions,
+    attribute_of,
 )
 from groupmq.core.retention import KEEP_COMPLETED, KEEP_FAILED, Retention
 from groupmq.core.signatures import unknown_option
@@ -114,13 +116,12 @@ class QueueSettings:
 
 def adopted(options: QueueOptions, settings: QueueSettings) -> QueueOptions:
     """The options of a process that uses a queue with these settings. All other options stay as they are."""
-    ageing = settings.priority_ageing
-    values = {name: getattr(settings, name) for name in (*HANDLING, *SHARED)}
-    values["job_timeout_ms"] = round(values.pop("job_timeout") * 1000)
-    del values["priority_ageing"]
+    values: dict[str, Any] = {}
+    for name in settings.names():
+        value = getattr(settings, name)
+        values[attribute_of(name)] = round(value * 1000) if name in DURATIONS and value is not None else value
     if not isinstance(options.backoff, Backoff):
         del values["backoff"]
-    values["priority_ageing_ms"] = None if ageing is None else round(ageing * 1000)
     return replace(options, **values, is_stored=True)
 
 
@@ -154,11 +155,9 @@ def not_known(settings: QueueSettings) -> list[str]:
 
 def given_too(options: QueueOptions, settings: QueueSettings, names: Iterable[str]) -> QueueOptions:
     """The options as if the process had been given the stored values of these settings."""
-    stored, one_by_one = adopted(options, settings), dict[str, Any]()
-    for name in names:
-        attribute = f"{name}_ms" if name in ("job_timeout", "priority_ageing") else name
-        one_by_one[attribute] = getattr(stored, attribute)
-    return replace(options, **one_by_one, given=options.given | set(names))
+    stored, names = adopted(options, settings), frozenset(names)
+    one_by_one: dict[str, Any] = {attribute: getattr(stored, attribute) for attribute in map(attribute_of, names)}
+    return replace(options, **one_by_one, given=options.given | names)
 
 
 def changed(settings: QueueSettings, name: str, changes: QueueArguments) -> QueueOptions:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from groupmq.core.backoff import Backoff
 from groupmq.core.codec import Serializer
 from groupmq.core.durations import moment
+from groupmq.core.job_options import STORED_OPTIONS
 from groupmq.core.record import Stored, parts, read_sort_key
 
 
@@ -121,14 +122,10 @@ class Snapshot:
             self._read_options(options)
 
     def _read_options(self, options: dict[str, Any]) -> None:
-        if "t" in options:
-            self.timeout = options["t"] / 1000
-        if "b" in options:
-            self.backoff = Backoff.unpacked(options["b"])
-        if "y" in options:
-            self.on_retry = "yield" if options["y"] else "hold"
-        if "f" in options:
-            self.on_failed = "hold" if options["f"] else "continue"
+        for short, value in options.items():
+            if short in STORED_OPTIONS:
+                name, read = STORED_OPTIONS[short]
+                setattr(self, name, read(value))
         if "h" in options:
             self.headers = options["h"]
         if "n" in options:

@@ -93,7 +93,7 @@ class QueueSurvey:
     longest_held: HeldGroup | None = None
     busiest: tuple[GroupActivity, ...] = ()
     """Groups with the most waiting and running jobs, of those looked at so far."""
-    most_delayed: tuple[GroupActivity, ...] = ()
+    longest_waiting: tuple[GroupActivity, ...] = ()
     """Groups whose first job has waited longest, of those looked at so far."""
     runs: tuple[RunningJob, ...] = ()
     failures: tuple[RecentFailure, ...] = ()
@@ -110,3 +110,9 @@ class QueueSurvey:
     """Of these, the ones whose breaker has been open longest."""
     longest_held_unpaused: HeldGroup | None = None
     """Of the groups that no operator has paused, the one that has been held longest: a pause hides no other hold."""
+
+    @property
+    def most_delayed(self) -> tuple[GroupActivity, ...]:
+        """Deprecated: use `longest_waiting`."""
+        renamed("QueueSurvey", "most_delayed", "longest_waiting")
+        return self.longest_waiting

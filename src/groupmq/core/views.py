@@ -129,7 +129,7 @@ class MinuteStats:
 
 
 HELD_REASONS = (
-    *("running", "stopping", "backoff", "snoozed", "paused", "blocked", "window", "rate", "rate-limited", "breaker"),
+    *("running", "stopping", "backoff", "snoozed", "paused", "blocked", "window", "rate", "rate_limited", "breaker"),
 )
 
 
@@ -143,7 +143,7 @@ class HeldGroup:
     not ended), backoff (its first job failed and waits for the next attempt), paused,
     blocked (a job failed for good under `on_failed="hold"`), snoozed (the handler of its first job raised Snooze),
     breaker (too many attempts in a row have failed),
-    window (ordering), rate (the group's limit), rate-limited (a handler raised RateLimited)."""
+    window (ordering), rate (the group's limit), rate_limited (a handler raised RateLimited)."""
     job_id: str | None
     """The job that holds it: the running one, the one in its back-off, or the failed one that blocks it."""
     attempt: int | None
@@ -174,7 +174,7 @@ class HeldGroup:
             "window": f"an ordering window has not passed{until}",
             "rate": f"the group's rate limit{until}",
             "breaker": f"breaker open{until}, {self.failures} failures in a row",
-            "rate-limited": f"a handler raised RateLimited; the group rests{until}",
+            "rate_limited": f"a handler raised RateLimited; the group rests{until}",
         }[self.reason]
 
 
@@ -353,7 +353,7 @@ class DutyReport:
     """Occurrences of repeating jobs."""
     promoted: int = 0
     """Delayed jobs that joined their groups."""
-    woken: int = 0
+    unparked: int = 0
     """Groups whose wait was over."""
     stalled: tuple[StalledJob, ...] = ()
     """Jobs whose lease ran out."""
@@ -363,8 +363,18 @@ class DutyReport:
     """Finished jobs that were removed because of their age."""
     gone_workers: tuple[str, ...] = ()
     """Workers that stopped sending heartbeats and were forgotten."""
+    swept: int = 0
+    """Entries of jobs that are gone (of a queue with partitions)."""
     errors: tuple[str, ...] = ()
     """Repeating jobs that could not be read, and why."""
+    called: bool = True
+    """Whether the server was called; not if there is nothing for this duty to do."""
+
+    @property
+    def woken(self) -> int:
+        """Deprecated: use `unparked`."""
+        renamed("DutyReport", "woken", "unparked")
+        return self.unparked
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any, NamedTuple, Protocol
 
 from groupmq.core.ids import new_id
-from groupmq.core.loops import this_process
+from groupmq.runtime.loops import this_process
 
 
 class Request(NamedTuple):

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from groupmq.core.durations import Duration, seconds
-from groupmq.core.emitter import Listener
 from groupmq.core.pages import Attempt
+from groupmq.runtime.emitter import Listener
 from groupmq.sync.job_in_handler import JobInHandler
 
 if TYPE_CHECKING:

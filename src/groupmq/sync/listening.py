@@ -6,7 +6,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,17 +14,18 @@ from groupmq.client.answers.jobs import job_from
 from groupmq.client.connection.connections import Connection
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.client.connection.session import Session
-from groupmq.client.events import Channel, JobListeners, follower_of
+from groupmq.client.events import Channel, JobListeners, subscription_of
 from groupmq.client.events.hub import LONGEST_PAUSE
 from groupmq.client.events.results import Results
 from groupmq.core.checks import Logger
-from groupmq.core.emitter import Emitter, Listener, call_listener
 from groupmq.core.errors import GroupMQError
 from groupmq.core.events import KINDS, Event
-from groupmq.core.loops import leave_behind
 from groupmq.core.record import Stored
 from groupmq.core.snapshot import Snapshot
 from groupmq.protocol import commands
+from groupmq.runtime.emitter import Emitter, Listener, call_listener
+from groupmq.runtime.loops import leave_behind
+from groupmq.runtime.pauses import growing
 from groupmq.sync.portal import Portal, Stopped, portal
 
 _logger: Logger = logging.getLogger("groupmq.events")
@@ -111,16 +112,6 @@ class Listening:
             subscription.portal.run(subscription.connection.close())
 
 
-def follow(logs: Sequence[Listening], since: str | None) -> Iterator[Event]:
-    """Yield all events of a queue, or of all of its partitions: those after `since`, or after the first `next()`."""
-    tail = BlockingFollower(logs, since)
-    try:
-        while (batch := tail.next()) is not None:
-            yield from batch
-    finally:
-        tail.close()
-
-
 class ListenerThread(threading.Thread):
     """Calls the listeners of jobs one after the other, so that a slow one does not stop the loop that listens."""
 
@@ -138,13 +129,15 @@ class ListenerThread(threading.Thread):
             call_listener(_logger, event.kind, listener, event)
 
 
-class BlockingFollower:
+class BlockingSubscription:
     """A follower that lives in the loop of a portal, for a thread."""
 
     def __init__(self, logs: Sequence[Listening], since: str | None) -> None:
         subscriptions = [log._open() for log in logs]
         self._portal, self._channel = subscriptions[0].portal, subscriptions[0].channel
-        self._follower = follower_of([subscription.channel for subscription in subscriptions], since)
+        self._follower = subscription_of([subscription.channel for subscription in subscriptions], since)
+
+    def start(self) -> None:
         self._portal.run(self._follower.start())
 
     def next(self) -> list[Event] | None:
@@ -159,7 +152,7 @@ class BlockingFollower:
         if (outages := self._channel.outages) is not None:
             outages.answered(_CATCH_UP, began)
 
-    def close(self) -> None:
+    def end(self) -> None:
         # Without waiting: a generator that is collected is closed in any thread, even in that of the portal's loop.
         self._portal.call(self._follower.close)
 
@@ -172,7 +165,7 @@ class Listeners:
         self._name = name
         self._emitter = Emitter(KINDS, _logger)
         self._lock = threading.Lock()
-        self._tail: BlockingFollower | None = None
+        self._tail: BlockingSubscription | None = None
         self._thread: threading.Thread | None = None
 
     def on(self, event: str, listener: Listener) -> None:
@@ -180,7 +173,8 @@ class Listeners:
             self._emitter.on(event, listener)
             if self._tail is None or self._thread is None or not self._thread.is_alive():
                 try:
-                    self._tail = BlockingFollower([self._listening], None)
+                    self._tail = BlockingSubscription([self._listening], None)
+                    self._tail.start()
                 except BaseException:
                     self._emitter.off(event, listener)
                     raise
@@ -202,11 +196,11 @@ class Listeners:
 
     def _end_if_unwanted(self) -> None:
         if self._tail is not None and not self._emitter.any:
-            self._tail.close()
+            self._tail.end()
             self._tail = None
 
-    def _run(self, tail: BlockingFollower) -> None:
-        pause = _PAUSE
+    def _run(self, tail: BlockingSubscription) -> None:
+        pauses = growing(_PAUSE, LONGEST_PAUSE)
         while True:
             began = time.monotonic()
             try:
@@ -215,11 +209,10 @@ class Listeners:
                 return
             except GroupMQError as error:
                 tail.failed(error)
-                time.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
+                time.sleep(next(pauses))
                 continue
             tail.answered(began)
-            pause = _PAUSE
+            pauses = growing(_PAUSE, LONGEST_PAUSE)
             if batch is None:
                 return
             for event in batch:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from groupmq.core.errors import GroupMQError
-from groupmq.core.loops import leave_behind
-from groupmq.core.tasks import end_tasks
+from groupmq.runtime.loops import leave_behind
+from groupmq.runtime.tasks import end_tasks
 
 T = TypeVar("T")
 

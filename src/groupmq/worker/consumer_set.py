@@ -15,11 +15,10 @@ from typing import Any
 
 from groupmq.client.job import Job
 from groupmq.client.queue.access import QueueAccess
-from groupmq.core.loops import soon
-from groupmq.core.tasks import end_tasks
+from groupmq.runtime.loops import soon
+from groupmq.runtime.tasks import end_tasks
 from groupmq.worker.consumer import Consumer
 from groupmq.worker.duties.duty_runner import DutyRunner
-from groupmq.worker.duties.maintenance import AcrossPartitions
 from groupmq.worker.fetching.common_wake import ROUNDS, CommonWake
 from groupmq.worker.health import CurrentJob, Health
 from groupmq.worker.leases.loop_watch import LoopWatch
@@ -86,8 +85,7 @@ class ConsumerSet:
         if not in_cluster:
             pokes = {part.keys.wake: consumer.poke for part, consumer in zip(partitions, self._all, strict=True)}
             self._wake = CommonWake(endpoint, pokes, common, options.blocking_timeout)
-        across = AcrossPartitions(access.clean_across_partitions)
-        self._cleanup = DutyRunner(across, options.cleanup_interval, reachability)
+        self._cleanup = DutyRunner(access.cleanup_across_partitions, options.cleanup_interval, reachability)
 
     def _reachability_of(self, part: QueueAccess, *, in_cluster: bool) -> Reachability:
         """In a cluster each partition may have its own primary, and logs its own outages."""

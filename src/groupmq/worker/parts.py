@@ -116,7 +116,7 @@ def make_parts(
 
     outcomes = OutcomePolicy(shared, options.backoff, live)
     prefetch = Prefetch(options.prefetch)
-    maintenance = Maintenance(options, live, access.call, reachability, telemetry)
+    maintenance = Maintenance(options, access.duties(lambda: live.now().policy), reachability, telemetry)
     executor: JobExecutor
     if options.batch is None:
         executor = Executor(setup.invoke, outcomes, telemetry, prefetch, ended, setup.preparing)

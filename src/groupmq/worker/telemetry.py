@@ -9,13 +9,13 @@ from typing import Any, Protocol
 
 from groupmq.client.job import Job
 from groupmq.core.deprecation import renamed
-from groupmq.core.emitter import Emitter
 from groupmq.core.errors import GroupMQError, JobCancelled, message_of
 from groupmq.core.job_log import Expiry, JobLog, Stall
 from groupmq.core.queue_options import QueueOptions
 from groupmq.core.views import DutyReport
 from groupmq.core.worker_options import WorkerOptions
 from groupmq.protocol.commands import RateLimitedOutcome, RetryOutcome, SnoozeOutcome
+from groupmq.runtime.emitter import Emitter
 
 EVENTS = (
     "ready",

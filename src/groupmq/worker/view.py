@@ -6,7 +6,8 @@ import time
 from dataclasses import replace
 from typing import Literal
 
-from groupmq.core.emitter import Listener
+from groupmq.core.worker_options import WorkerOptions
+from groupmq.runtime.emitter import Listener
 from groupmq.worker.consumer_set import ConsumerSet
 from groupmq.worker.health import CurrentJob, Health
 from groupmq.worker.reachability import Reachability
@@ -17,12 +18,23 @@ class WorkerView:
     """The methods of a worker that only read its state or listen to it."""
 
     name: str
+    _options: WorkerOptions
     _state: Literal["new", "starting", "running", "closing", "closed"]
     _made: float
     _started: float
     _telemetry: Telemetry
     _reachability: Reachability
     _consumers: ConsumerSet | None
+
+    @property
+    def concurrency(self) -> int:
+        """How many jobs this worker runs at once."""
+        return self._options.concurrency
+
+    @property
+    def heartbeat(self) -> float:
+        """Seconds between two renewals of its leases, by the settings that it was made with."""
+        return self._options.heartbeat
 
     def is_processing(self) -> bool:
         """Whether this worker runs a job."""

@@ -15,10 +15,10 @@ from groupmq.core import middleware as middlewares
 from groupmq.core.durations import Duration, seconds
 from groupmq.core.errors import ConfigurationError, ConnectionLost, GroupMQError
 from groupmq.core.ids import new_id
-from groupmq.core.loops import this_process
 from groupmq.core.signatures import shows_options
 from groupmq.core.worker_options import WORKER_DEFAULTS, WorkerArguments, WorkerOptions
 from groupmq.protocol import commands
+from groupmq.runtime.loops import this_process
 from groupmq.worker.consumer_set import ConsumerSet
 from groupmq.worker.life.bequest import bequest_of, take_back
 from groupmq.worker.life.burst import is_over
@@ -97,14 +97,14 @@ class Worker(WorkerView):
         self._runner: Any = None
         self._given = options
         self._use_options(options, self.id)
-        self._telemetry = Telemetry(queue.options, self.options)
+        self._telemetry = Telemetry(queue.options, self._options)
         self._reachability = Reachability(
             outage_log(self.name, queue.name, self.logger),
             self._telemetry,
-            self.options.unreachable_timeout,
+            self._options.unreachable_timeout,
             self._has_changed,
         )
-        self._hooks = Hooks(self.options, self.name)
+        self._hooks = Hooks(self._options, self.name)
         self._bursts = False
         self._consumers: ConsumerSet | None = None
         """The parts that do the work; made when the worker starts."""
@@ -123,7 +123,7 @@ class Worker(WorkerView):
         if self._runner is not None:
             self._runner.close()
         self._used, self._checked_for = given, found
-        self.options, self.name, self.logger = options, options.name, options.logger
+        self._options, self.name, self.logger = options, options.name, options.logger
         self._runner = runner
         self._invoke = middlewares.around(options.middleware, invoke)
 
@@ -182,7 +182,7 @@ class Worker(WorkerView):
         gave_up = self._gave_up
         await self.close(timeout=30 if gave_up is None else 0)
         if gave_up is not None:
-            patience = self.options.unreachable_timeout
+            patience = self._options.unreachable_timeout
             raise ConnectionLost(f"worker {self.name!r} gave up: no answer for {patience:g} s ({gave_up})") from gave_up
 
     @property
@@ -217,7 +217,7 @@ class Worker(WorkerView):
                 self._reachability,
                 self._changed,
                 lambda: not self.is_closed() and wanted(),
-                self.options.unreachable_timeout,
+                self._options.unreachable_timeout,
             )
         except StartupRaised as raised:
             raise raised.error from None
@@ -276,7 +276,7 @@ class Worker(WorkerView):
     def _make_consumers(self, partitions: Sequence[QueueAccess], context: Any) -> ConsumerSet:
         setup = ConsumerSetup(
             worker=self.id,
-            options=self.options,
+            options=self._options,
             telemetry=self._telemetry,
             invoke=self._invoke,
             preparing=preparing_of(self._runner),
@@ -352,7 +352,7 @@ class Worker(WorkerView):
         None if the leases have to expire: the queue was made with your own client, or handlers run in processes, which
         outlive the worker.
         """
-        return bequest_of(self.id, self.options, self._access)
+        return bequest_of(self.id, self._options, self._access)
 
     @staticmethod
     async def take_back(bequest: str) -> list[str]:

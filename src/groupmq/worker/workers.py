@@ -10,7 +10,7 @@ from typing import Self
 from groupmq.core.checks import whole
 from groupmq.core.durations import Duration
 from groupmq.core.errors import ConfigurationError
-from groupmq.core.loops import soon
+from groupmq.runtime.loops import soon
 from groupmq.worker.life.burst import is_over
 from groupmq.worker.sharing import Membership, SharedSlots
 from groupmq.worker.worker import Worker

@@ -66,7 +66,7 @@ def look(second: int = 0, **more: Any) -> QueueSurvey:
         "last_hour": JobTotals(0, 41_230, 12, 3),
         "oldest_wait": 63.0,
         "busiest": tuple(group(f"user:{n}", waiting=2000 // n) for n in range(1, 13)),
-        "most_delayed": tuple(
+        "longest_waiting": tuple(
             group(f"shop:{n}", state, waited=4000.0 / n)
             for n, state in enumerate(("busy", "parked", "paused", "ready"), start=1)
         ),
@@ -97,7 +97,7 @@ def hostile_look() -> QueueSurvey:
         last_hour=JobTotals(huge, huge, huge, huge),
         oldest_wait=1e15,
         busiest=tuple(group(name, waiting=huge, active=huge) for name in HOSTILE),
-        most_delayed=tuple(group(name, name[:10], waited=1e12) for name in HOSTILE),
+        longest_waiting=tuple(group(name, name[:10], waited=1e12) for name in HOSTILE),
         groups_blocked=huge,
         blocked=tuple(blocked(name, name, 1e6, huge) for name in HOSTILE),
         breakers_open=huge,

@@ -208,10 +208,10 @@ def test_workers_are_shown_with_host_and_pid_where_there_is_room() -> None:
 
 
 def test_of_the_group_that_is_held_longest_the_reason_is_shown() -> None:
-    first = look().most_delayed[0]
+    first = look().longest_waiting[0]
     assert first.id is not None
     held = HeldGroup(first.id, "backoff", None, None, AT, None, 1, 5.0)
-    shown = panels.most_delayed(look(longest_held=held), 60, 5, RICH)
+    shown = panels.longest_waiting(look(longest_held=held), 60, 5, RICH)
     assert shown[0].plain.rstrip().endswith("HELD BY")
     assert shown[1].plain.rstrip().endswith("backoff")
 

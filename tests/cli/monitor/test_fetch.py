@@ -77,7 +77,7 @@ async def test_a_look_sees_what_runs_and_who_works(orders: Queue, watcher: Queue
         assert all(0 <= run.running_for < 60 for run in look.runs)
         (worker,) = look.workers
         assert (worker.name, worker.concurrency) == ("shop-1", 4)
-        (behind,) = look.most_delayed
+        (behind,) = look.longest_waiting
         assert (behind.id, behind.state, behind.waiting, behind.active) == ("a", "busy", 1, 1)
         assert {group.id: group.active for group in look.busiest} == {"a": 1, "b": 1, None: 1}
         await at_work.close(timeout=0)
@@ -104,12 +104,12 @@ async def test_the_groups_that_waited_longest_come_first(orders: Queue, watcher:
         await orders.add(0, group_id=name)
     await orders.pause_group("second")
     look = await watcher.look()
-    assert [(one.id, one.state) for one in look.most_delayed] == [
+    assert [(one.id, one.state) for one in look.longest_waiting] == [
         ("first", "ready"),
         ("second", "paused"),
         ("third", "ready"),
     ]
-    waited = [one.waited or 0 for one in look.most_delayed]
+    waited = [one.waited or 0 for one in look.longest_waiting]
     assert waited == sorted(waited, reverse=True)
 
 

@@ -62,7 +62,7 @@ async def test_process_as_a_call_starts_a_worker_that_closes_with_the_queue(make
     recorder = Recorder()
     recorder.gate = asyncio.Event()
     worker = await queue.process(recorder, concurrency=10, name="bee")
-    assert (worker.name, worker.options.concurrency) == ("bee", 10)
+    assert (worker.name, worker.concurrency) == ("bee", 10)
     await queue.add_many({"data": n, "group_id": f"g{n}"} for n in range(12))
     await eventually(lambda: len(recorder.started) == 10, "ten run at once")
     recorder.gate.set()
@@ -72,7 +72,7 @@ async def test_process_as_a_call_starts_a_worker_that_closes_with_the_queue(make
 
 
 async def test_concurrency_may_be_the_second_argument(queue: Queue) -> None:
-    assert (await queue.process(double, 3)).options.concurrency == 3
+    assert (await queue.process(double, 3)).concurrency == 3
 
 
 async def test_process_as_a_decorator_starts_at_once_in_a_running_loop(queue: Queue) -> None:

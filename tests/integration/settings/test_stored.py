@@ -216,7 +216,7 @@ async def test_a_heartbeat_that_fits_the_stored_lease_only_is_accepted(make_queu
     await make_queue("orders", job_timeout=120).add(1)
     worker = Worker(make_queue("orders"), nothing, heartbeat=60)
     await worker.run(burst=True)
-    assert worker.options.heartbeat == 60
+    assert worker.heartbeat == 60
     assert (await make_queue("orders").get_job_counts()).completed == 1
 
 

@@ -271,6 +271,6 @@ async def test_a_worker_of_several_has_their_slots_even_if_it_is_started_alone(m
     Workers([alone, Worker(b, handle, prefetch=0, concurrency=2)], concurrency=3)
     await a.add_many([{"data": n} for n in range(12)])
     await alone.run(burst=True)
-    assert (alone.options.concurrency, handle.most) == (3, 3)
+    assert (alone.concurrency, handle.most) == (3, 3)
     with pytest.raises(ConfigurationError, match="in use already"):
         Workers([alone], concurrency=2)

@@ -10,6 +10,7 @@ import pytest
 from groupmq.core.backoff import Backoff
 from groupmq.core.draft_chain import JobDraft
 from groupmq.core.errors import ConfigurationError, PayloadTooLarge
+from groupmq.core.job_options import JOB_OPTIONS
 from groupmq.core.limits import Debounce, Throttle
 from groupmq.core.queue_options import QueueOptions
 
@@ -49,6 +50,27 @@ def test_steps_become_the_arguments_of_add() -> None:
         "priority": 7,
         "order_ms": -3,
         "job_id": "me",
+    }
+
+
+STEPS = {"group_id": "group", "max_attempts": "retries", "order_ms": "order", "job_id": "set_id"}
+"""The steps that have another name than their option."""
+
+
+@pytest.mark.parametrize("option", sorted(JOB_OPTIONS))
+def test_every_option_of_a_job_is_a_step(option: str) -> None:
+    assert callable(getattr(JobDraft, STEPS.get(option, option)))
+
+
+def test_the_rarer_options_are_steps_too() -> None:
+    job = chain().set_id("me").unique_for(60).run_at(2_000_000_000).on_retry("yield").on_failed("hold")
+    assert job.save() == {
+        "data": 1,
+        "job_id": "me",
+        "unique_for": 60,
+        "run_at": 2_000_000_000,
+        "on_retry": "yield",
+        "on_failed": "hold",
     }
 
 

@@ -218,7 +218,7 @@ async def test_a_bad_setting_of_a_worker_is_refused_by_name(arguments: dict[str,
 
 async def test_a_heartbeat_is_not_judged_by_a_lease_that_nobody_has_given() -> None:
     """The stored lease may be longer. The heartbeat is checked against it when the worker starts."""
-    assert Worker(Queue("q", NOWHERE), print, heartbeat=60).options.heartbeat == 60
+    assert Worker(Queue("q", NOWHERE), print, heartbeat=60).heartbeat == 60
 
 
 def test_what_cannot_be_combined_with_ageing_is_refused_by_name() -> None:

@@ -10,7 +10,7 @@ import pytest
 from groupmq import Queue, Worker
 from groupmq.core.drafts import draft
 from groupmq.core.job_options import JOB_DEFAULTS, JobOptions
-from groupmq.core.queue_options import QUEUE_DEFAULTS, QueueArguments
+from groupmq.core.queue_options import QUEUE_DEFAULTS, QueueArguments, QueueOptions
 from groupmq.core.signatures import unknown_option
 from groupmq.core.worker_options import WORKER_DEFAULTS, WorkerArguments
 from groupmq.sync import Queue as SyncQueue
@@ -27,8 +27,11 @@ def test_every_option_that_is_declared_has_a_default(declared: type, defaults: d
 
 
 def test_a_draft_takes_the_options_of_a_job_with_the_same_defaults() -> None:
-    taken = [one for one in inspect.signature(draft).parameters.values() if one.kind is one.KEYWORD_ONLY]
-    assert {one.name: one.default for one in taken} == JOB_DEFAULTS
+    options = QueueOptions(name="q")
+    assert draft(options, 1, **JOB_DEFAULTS)._replace(id="") == draft(options, 1)._replace(id="")
+    for name in ("headers", "ids", "foo"):
+        with pytest.raises(TypeError, match=name):
+            draft(options, 1, **{name: None})
 
 
 @pytest.mark.parametrize("queue", [Queue, SyncQueue])

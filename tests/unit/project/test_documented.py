@@ -6,13 +6,20 @@ import inspect
 import re
 import typing
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
-from groupmq import Job, Queue, Worker
+from groupmq import Job, Queue, Worker, errors, wording
+from groupmq.core.codec import JSON
+from groupmq.core.drafts import draft
+from groupmq.core.queue_options import QueueOptions
+from groupmq.core.record import pack_order
 from groupmq.sync import Job as SyncJob
 from groupmq.sync import Queue as SyncQueue
 
+NOWHERE = "redis://127.0.0.1:1"
 DOCS = Path(__file__).parents[3] / "docs"
 GUIDE = DOCS / "guide.md"
 SETTINGS = ("getEvents", "sendEvents", "isWorker", "removeOnSuccess", "stallInterval", "catchExceptions")
@@ -52,19 +59,54 @@ def test_the_methods_that_the_table_names_exist() -> None:
 PUBLIC = {"Queue": Queue, "sync.Queue": SyncQueue, "Worker": Worker, "Job": Job, "sync.Job": SyncJob}
 
 
-@pytest.mark.parametrize("kind", PUBLIC.values(), ids=PUBLIC)
-def test_every_public_name_stands_in_the_reference(kind: type) -> None:
+SECTIONS = {
+    "Queue": ["Queue"],
+    "sync.Queue": ["Queue", "groupmq.sync"],
+    "Worker": ["Worker"],
+    "Job": ["Job"],
+    "sync.Job": ["Job", "groupmq.sync"],
+}
+"""The headings of the reference, up to the first bracket, under which the names of a class stand."""
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+async def test_every_public_name_stands_in_its_section_of_the_reference(name: str) -> None:
     """A name that the reference does not document is internal, and must be private."""
-    words = set(re.findall(r"\w+", (DOCS / "reference.md").read_text(encoding="utf-8")))
-    assert {name for name in names_of(kind) if not name.startswith("_")} - words == set()
+    words = {word for heading in SECTIONS[name] for word in re.findall(r"\w+", code_in(section(heading)))}
+    assert {one for one in names_of(PUBLIC[name]) if not one.startswith("_")} - words == set()
+
+
+@pytest.mark.parametrize("module", [errors, wording], ids=["groupmq.errors", "groupmq.wording"])
+def test_every_name_of_the_smaller_modules_stands_in_its_section(module: ModuleType) -> None:
+    assert set(module.__all__) - set(re.findall(r"\w+", code_in(section(module.__name__)))) == set()
+
+
+def section(heading: str) -> str:
+    text = (DOCS / "reference.md").read_text(encoding="utf-8")
+    [found] = [part for part in text.split("\n## ")[1:] if re.match(rf"{re.escape(heading)}(\(|\n)", part)]
+    return found
+
+
+def code_in(text: str) -> str:
+    """The parts of a text that are set as code: a word of a sentence documents nothing."""
+    return " ".join(re.findall(r"```.*?```|`[^`]+`", text, re.DOTALL))
 
 
 def names_of(kind: type) -> set[str]:
-    """The names of a class and of its objects. Objects of a queue have attributes that no class declares."""
-    names = set(dir(kind))
+    """The names of a class and of its objects, which have attributes that no class declares."""
+    names = set(dir(kind)) | set(dir(made(kind)))
     for base in kind.__mro__:
         names |= set(getattr(base, "__annotations__", ()))
-    return names | (set(dir(kind("orders", "redis://127.0.0.1:1"))) if kind in (Queue, SyncQueue) else set())
+    return names
+
+
+def made(kind: Any) -> Any:
+    if kind in (Queue, SyncQueue):
+        return kind("orders", NOWHERE)
+    if kind is Worker:
+        return Worker(Queue("orders", NOWHERE), lambda job: None)
+    stored = bytes(2) + pack_order(0) + bytes(12) + draft(QueueOptions("orders"), 1).body
+    return kind(None, JSON, "id", "waiting", stored, 3)
 
 
 @pytest.mark.parametrize("kind", PUBLIC.values(), ids=PUBLIC)

@@ -40,7 +40,7 @@ def test_the_client_is_written_once() -> None:
 
 
 def test_private_methods_of_one_name_are_the_parts_that_differ(tmp_path: Path) -> None:
-    blocking = "class Runtime:\n    def _send(self, data: int) -> int:\n        return data\n"
+    blocking = "class Runtime:\n    def _send(self, data: int) -> int:\n        return -data\n"
     assert in_a_package(tmp_path, blocking) == []
 
 
@@ -54,6 +54,8 @@ def test_private_methods_of_one_name_are_the_parts_that_differ(tmp_path: Path) -
             "'Add a job. >>>",
         ),
         ("class Runtime:\n    '''In event loops.'''\n", "'In event loops.'"),
+        ("class Runtime:\n    def _send(self, data: float) -> int:\n        return 1\n", "_send has another signature"),
+        ("class Runtime:\n    def _send(self, data: int) -> int:\n        return data\n", "_send is a copy"),
         ("'''Event\nloops.'''\n", "'Event loops.'"),
     ],
 )

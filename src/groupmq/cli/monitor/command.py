@@ -145,7 +145,8 @@ def _survey_facts(survey: QueueSurvey) -> dict[str, Any]:
         "breakers_open": survey.breakers_open,
         "groups": {
             "busiest": survey.busiest,
-            "most_delayed": survey.most_delayed,
+            "longest_waiting": survey.longest_waiting,
+            "most_delayed": survey.longest_waiting,  # deprecated
             "blocked": survey.blocked,
             "breakers": survey.breakers,
         },

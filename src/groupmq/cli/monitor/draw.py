@@ -94,8 +94,8 @@ def queue_lines(state: State, width: int, share: PanelRows, glyphs: Glyphs, *, a
     groups = panels.busiest(look, half, share.groups, glyphs)
     if wide:
         rates = beside(rates, panels.workers(look, inner - left - GAP, RATES_HEIGHT, glyphs), inner, left)
-        delayed = panels.most_delayed(look, inner - half - GAP, share.groups, glyphs)
-        groups = beside(groups, delayed, inner, half)
+        waiting = panels.longest_waiting(look, inner - half - GAP, share.groups, glyphs)
+        groups = beside(groups, waiting, inner, half)
     parts = [
         [panels.header(state, inner, glyphs)],
         panels.counts(look, inner, glyphs),

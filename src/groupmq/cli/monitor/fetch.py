@@ -35,7 +35,7 @@ class QueueWatcher:
             )
         self._cursor = found.cursor
         # Groups that turned out to be large stay in view while the cursor moves on.
-        self._again = list({group.id or "" for group in (*found.busiest, *found.most_delayed)})
+        self._again = list({group.id or "" for group in (*found.busiest, *found.longest_waiting)})
         return found
 
     async def job(self, job_id: str) -> Job | None:

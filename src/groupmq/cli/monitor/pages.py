@@ -35,7 +35,7 @@ The view
   RATES            jobs per second, mean of the last ten seconds; one bar
                    a refresh; 1 HOUR: how many since an hour ago
   BUSIEST GROUPS   most waiting and running jobs
-  MOST DELAYED     their first job has waited longest
+  LONGEST WAITING  their first job has waited longest
   STATE            ready: may start a job. busy: all slots in use.
                    parked: its first job has to wait. paused: by an operator.
                    blocked: by a job that failed for good

@@ -174,15 +174,15 @@ def _left(at: datetime, until: datetime | None) -> float | None:
     return left if left > 0 else None
 
 
-def most_delayed(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
+def longest_waiting(look: QueueSurvey | None, width: int, height: int, glyphs: Glyphs) -> list[Text]:
     """The groups whose first job has waited longest, and why."""
     held = (look.longest_held_unpaused or look.longest_held) if look else None
     columns = [
-        Column("MOST DELAYED GROUPS", share=1),
+        Column("LONGEST WAITING GROUPS", share=1),
         Column("WAITED", 6, right=True),
         Column("HELD BY", 12) if width >= _WITH_REASON else Column("STATE", 7),
     ]
-    found = look.most_delayed if look else ()
+    found = look.longest_waiting if look else ()
     rows = [
         (
             _group(one.id),

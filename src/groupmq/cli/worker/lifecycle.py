@@ -21,7 +21,7 @@ from groupmq.cli.output.tables import number
 from groupmq.cli.worker.health import ProcessReport
 from groupmq.cli.worker.loading import make_workers
 from groupmq.cli.worker.plan import WorkerPlan
-from groupmq.cli.worker.signals import Stages
+from groupmq.cli.worker.signals import SignalSteps
 from groupmq.cli.worker.worker_set import WorkerSet
 
 T = TypeVar("T")
@@ -71,12 +71,12 @@ class WorkerLifecycle:
         self._trouble_at = 0.0
         self._task: asyncio.Task[Any] | None = None
         self._closing: set[asyncio.Task[None]] = set()
-        self._stages: Stages | None = None
+        self._stages: SignalSteps | None = None
 
     async def run(self, started: Callable[[WorkerSet], None] = lambda workers: None) -> int:
         """Work until stopped; returns the exit code."""
         self._task = asyncio.current_task()
-        self._stages = Stages(self._drain, self._give_back)
+        self._stages = SignalSteps(self._drain, self._give_back)
         self._stages.install()
         if self._link is not None:
             self._link.setblocking(False)
@@ -185,7 +185,7 @@ class WorkerLifecycle:
         report.state = state or report.state
         if workers is not None:
             health = [worker.health() for worker in workers]
-            report.patience = 3 * max(worker.options.heartbeat for worker in workers) + 1
+            report.patience = 3 * max(worker.heartbeat for worker in workers) + 1
             # Answered since the last error: a lost server makes the worker unready at once, not after a time limit.
             seen = max(one.server_seen for one in health)
             report.ready = all(one.ready for one in health) and time.monotonic() - seen >= self._trouble_at
@@ -197,7 +197,7 @@ def _described(worker: Worker) -> dict[str, Any]:
     counters = asdict(worker.get_worker_metrics())
     del counters["name"]
     counters["limited"] = counters["rate_limited"]  # its old name, until the next release
-    return {"queue": worker.queue.name, "concurrency": worker.options.concurrency, "counters": counters}
+    return {"queue": worker.queue.name, "concurrency": worker.concurrency, "counters": counters}
 
 
 def _leave(code: int) -> None:

@@ -12,7 +12,7 @@ from types import FrameType
 _logger = logging.getLogger("groupmq.cli")
 
 
-class Stages:
+class SignalSteps:
     """Calls one step per signal, in the event loop; beyond the last step the process exits.
 
     Uses handlers of the interpreter, not of the loop: the third signal must work even if the loop hangs.

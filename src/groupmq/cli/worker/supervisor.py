@@ -17,7 +17,7 @@ from groupmq.cli.output.tables import number
 from groupmq.cli.worker.health import ProcessReport
 from groupmq.cli.worker.plan import WorkerPlan
 from groupmq.cli.worker.reload import Watch
-from groupmq.cli.worker.signals import Stages
+from groupmq.cli.worker.signals import SignalSteps
 
 _logger = logging.getLogger("groupmq.cli")
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0
@@ -144,7 +144,7 @@ class Supervisor:
 
     async def run(self) -> int:
         """Run until stopped, or until restarting is of no use; returns the exit code."""
-        Stages(self._stop, self._hurry, at_exit=self._kill).install()
+        SignalSteps(self._stop, self._hurry, at_exit=self._kill).install()
         watching = asyncio.create_task(self._reload(self._watch)) if self._watch else None
         first = asyncio.create_task(self._keep(self.supervised[0]))
         tasks = [first]

@@ -30,7 +30,7 @@ class WorkerSet:
         lines = []
         for one in self.workers:
             where = f"queue {one.queue.name} at {one.queue.address}"
-            lines.append(f"worker {one.name} works on {where}, {one.options.concurrency} at once")
+            lines.append(f"worker {one.name} works on {where}, {one.concurrency} at once")
         if self._shared is not None:
             lines.append(f"all queues together have {number(self._shared.concurrency, 'slot')}")
         return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import TypeVar
 
 from groupmq.client.answers.spans import BOUNDS
@@ -84,16 +85,19 @@ def living_workers(stats: commands.Stats) -> list[WorkerInfo]:
     return [worker for worker in workers if stats.now / 1000 - worker.last_seen.timestamp() <= 2 * worker.heartbeat]
 
 
-def gone_workers(stats: commands.Stats) -> list[str]:
-    """Ids of workers that have been silent for so long that the server can forget them.
+def gone_workers(found: Iterable[commands.Stats]) -> list[str]:
+    """Ids of workers that have been silent for so long, in each partition where they are registered, that the server
+    can forget them.
 
     The last reply to each of their requests is deleted too. A worker that was frozen and sends a request again after
     that gets the answer that its leases are lost, even if its outcomes were accepted. So this waits much longer than
     `living_workers`.
     """
-    seen = [worker_info(worker_id, raw) for worker_id, raw in stats.workers.items()]
-    return [
-        worker.id
-        for worker in seen
-        if stats.now / 1000 - worker.last_seen.timestamp() > 3 * worker.heartbeat + REPLIES_KEPT
-    ]
+    silent: dict[str, bool] = {}
+    for stats in found:
+        for worker_id, raw in stats.workers.items():
+            worker = worker_info(worker_id, raw)
+            silence = stats.now / 1000 - worker.last_seen.timestamp()
+            is_long = silence > 3 * worker.heartbeat + REPLIES_KEPT
+            silent[worker_id] = is_long and silent.get(worker_id, True)
+    return [worker_id for worker_id, is_long in silent.items() if is_long]

@@ -111,12 +111,14 @@ def duty(found: Sequence[DutyReport]) -> DutyReport:
         next_in=min(waits, default=None),
         added=_sum(found, "added"),
         promoted=_sum(found, "promoted"),
-        woken=_sum(found, "woken"),
+        unparked=_sum(found, "unparked"),
         stalled=tuple(stalled for one in found for stalled in one.stalled),
         expired=tuple(expired for one in found for expired in one.expired),
         removed=_sum(found, "removed"),
         gone_workers=tuple(dict.fromkeys(worker for one in found for worker in one.gone_workers)),
+        swept=_sum(found, "swept"),
         errors=tuple(error for one in found for error in one.errors),
+        called=any(one.called for one in found),
     )
 
 
@@ -154,7 +156,7 @@ def survey(found: Sequence[QueueSurvey], groups: int, runs: int, failures: int) 
         longest_held=longest_held(one.longest_held for one in found),
         longest_held_unpaused=longest_held(one.longest_held_unpaused for one in found),
         busiest=tuple(sorted((group for one in found for group in one.busiest), key=busy)[:groups]),
-        most_delayed=tuple(sorted((group for one in found for group in one.most_delayed), key=late)[:groups]),
+        longest_waiting=tuple(sorted((group for one in found for group in one.longest_waiting), key=late)[:groups]),
         runs=tuple(sorted((run for one in found for run in one.runs), key=lambda run: -run.running_for)[:runs]),
         failures=tuple(sorted((job for one in found for job in one.failures), key=lambda job: job.ago)[:failures]),
         workers=tuple(live_workers(worker for one in found for worker in one.workers)),

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from groupmq.core import record
-from groupmq.core.backoff import Backoff
 from groupmq.core.codec import Serializer
 from groupmq.core.drafts import Draft
 from groupmq.core.durations import moment
 from groupmq.core.errors import ConfigurationError
+from groupmq.core.job_options import from_stored
 from groupmq.core.partitions import carrying, place_of
 from groupmq.core.schedule import Repeat, due_ticks, tick_after
 from groupmq.core.views import RepeatingJob
@@ -118,10 +118,7 @@ def repeating_job(definition: Definition, serializer: Serializer) -> RepeatingJo
         data=serializer.decode(record.data_of(definition.body)),
         priority=fields["priority"],
         max_attempts=max_attempts or None,
-        timeout=options["t"] / 1000 if "t" in options else None,
-        backoff=Backoff.unpacked(options["b"]) if "b" in options else None,
-        on_retry=("yield" if options["y"] else "hold") if "y" in options else None,
-        on_failed=("hold" if options["f"] else "continue") if "f" in options else None,
+        **from_stored(options),
         ttl=fields["ttl"] / 1000 if fields.get("ttl") else None,
         overlap=fields.get("overlap", "allow"),
         skipped=fields.get("skipped", 0),

@@ -37,7 +37,7 @@ def survey_of(
         longest_held=held_group(longer(waits.held, waits.paused)),
         longest_held_unpaused=held_group(waits.held),
         busiest=tuple(map(_group, found.busiest)),
-        most_delayed=tuple(map(_group, found.most_delayed)),
+        longest_waiting=tuple(map(_group, found.most_delayed)),
         runs=tuple(_run(run, found.now, names) for run in found.runs),
         failures=tuple(_failure(failure, found.now, names) for failure in found.failures),
         workers=tuple(_living(workers, stats.now, waits.running)),

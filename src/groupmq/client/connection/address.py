@@ -7,7 +7,7 @@ from collections.abc import Generator
 from typing import Any, NamedTuple, Protocol
 
 from groupmq.client.connection.faults import is_away, is_moved
-from groupmq.core.loops import this_process
+from groupmq.runtime.loops import this_process
 
 Node = tuple[str, int]
 """Host and port."""

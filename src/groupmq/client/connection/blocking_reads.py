@@ -15,7 +15,7 @@ from groupmq.client.connection.connections import Connection
 from groupmq.client.connection.dropping import Dropper
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.client.connection.faults import is_denied, understood
-from groupmq.core.tasks import await_honouring_cancel
+from groupmq.runtime.tasks import await_honouring_cancel
 
 _BLOCK_MARGIN = 2.0
 _SHORT_BLOCK_MS = 100
@@ -28,21 +28,37 @@ class Popped(NamedTuple):
     member: bytes
 
 
-class WakeConnection(Dropper):
+class BlockingRead(Dropper):
+    """A connection of our own with at most one command under way, which may block."""
+
+    def __init__(self, endpoint: Endpoint, timeout: float) -> None:
+        super().__init__()
+        self._endpoint = endpoint
+        self._client = endpoint.asynchronous(timeout)
+        self._calls = CallPool(self._client.connection_pool)
+        endpoint.address.watch(self)
+
+    async def _drop_stale(self, *, failover: bool) -> None:
+        with contextlib.suppress(Exception):  # a connection that cannot be closed is dropped when it is used
+            await self._calls.close_stale(self._endpoint.address.moves, in_use=True)
+
+    async def close(self) -> None:
+        await self._calls.close()
+        with contextlib.suppress(Exception):
+            await self._client.aclose()
+
+
+class WakeConnection(BlockingRead):
     """The one connection of a worker that blocks. It pops a hint, or a job that the server gives again if this reply is
     lost, so losing a reply loses nothing."""
 
     def __init__(self, endpoint: Endpoint, keys: Sequence[str], timeout: float) -> None:
         """`keys`: the marker for all workers, then those for this worker alone."""
-        super().__init__()
-        self._endpoint = endpoint
+        # redis-py 8 gives up after 5 s by default; the timeout must be longer than the block.
+        super().__init__(endpoint, timeout + _BLOCK_MARGIN)
         self._keys = keys
         self._popped = keys[0]
         self._timeout = timeout
-        # redis-py 8 gives up after 5 s by default; the timeout must be longer than the block.
-        self._client = endpoint.asynchronous(timeout + _BLOCK_MARGIN)
-        self._calls = CallPool(self._client.connection_pool)
-        endpoint.address.watch(self)
 
     async def wait(self) -> Popped | None:
         """Block until one of the keys exists, and pop it; None if `timeout` has passed.
@@ -81,28 +97,15 @@ class WakeConnection(Dropper):
     async def drop(self) -> None:
         await self._calls.drop()
 
-    async def _drop_stale(self, *, failover: bool) -> None:
-        with contextlib.suppress(Exception):  # a connection that cannot be closed is dropped when it is used
-            await self._calls.close_stale(self._endpoint.address.moves, in_use=True)
 
-    async def close(self) -> None:
-        await self._calls.close()
-        with contextlib.suppress(Exception):
-            await self._client.aclose()
-
-
-class StreamConnection(Dropper):
+class StreamConnection(BlockingRead):
     """The connection that reads the event logs of any number of queues."""
 
     def __init__(self, endpoint: Endpoint, block: float = 5.0) -> None:
-        super().__init__()
-        self._endpoint = endpoint
+        super().__init__(endpoint, block + _BLOCK_MARGIN)
         self._block_ms = int(block * 1000)
         self._timeout = block + 2 * _BLOCK_MARGIN
-        self._client = endpoint.asynchronous(block + _BLOCK_MARGIN)
-        self._calls = CallPool(self._client.connection_pool)
         self._moves = endpoint.address.moves
-        endpoint.address.watch(self)
         self._id: int | None = None
         self._made = 0
         """How many connections had been made when the id was read: it is the id of the last one."""
@@ -157,10 +160,6 @@ class StreamConnection(Dropper):
             if self._id:
                 await via.execute("CLIENT", "UNBLOCK", self._id)
 
-    async def _drop_stale(self, *, failover: bool) -> None:
-        with contextlib.suppress(Exception):  # a connection that cannot be closed is dropped when it is used
-            await self._calls.close_stale(self._endpoint.address.moves, in_use=True)
-
     async def _drop(self) -> None:
         self._id = None
         await self._calls.drop()
@@ -169,6 +168,4 @@ class StreamConnection(Dropper):
         for task in tuple(self._nudges):
             task.cancel()
         self._id = None
-        await self._calls.close()
-        with contextlib.suppress(Exception):
-            await self._client.aclose()
+        await super().close()

@@ -15,7 +15,7 @@ from hiredis import pack_command
 from groupmq.client.connection.dropping import close_all
 from groupmq.client.connection.exchange import Exchange
 from groupmq.client.connection.faults import ClosedHere, first_and_last
-from groupmq.client.connection.found import is_stale
+from groupmq.client.connection.located import is_stale
 
 _TRUSTED = 1.0
 """Seconds for which an idle connection is assumed to be still open; after that it is checked before use."""

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from redis.crc import key_slot
 
 from groupmq.client.connection.address import Ask, Node, PrimarySearch, Route
+from groupmq.client.connection.failed_search import FailedSearch
 from groupmq.client.connection.faults import is_away, is_cluster_down
 from groupmq.client.connection.replies import decoded
-from groupmq.client.connection.unfound import Unfound
 
 SLOTS = 16384
 _REDIRECTION = re.compile(r"(?:(MOVED|ASK) )?(\d+) (\S*):(\d+)")
@@ -76,11 +76,11 @@ class SlotMap:
 
     def search(self, slot: int) -> PrimarySearch:
         """Find the owner of a slot, and learn the owners of the other slots on the way."""
-        unfound = Unfound()
+        search = FailedSearch()
         for node in tuple(dict.fromkeys((*self._order, *self._seeds))):
             reply = yield Ask(node, ("CLUSTER", "SLOTS"))
             if isinstance(reply, Exception):
-                unfound.add(node, reply)
+                search.add(node, reply)
                 continue
             self._learn(reply, node)
             owner = self._owners[slot]
@@ -88,8 +88,8 @@ class SlotMap:
                 # The next search asks another node: this one may be cut off, and would give the same answer for ever.
                 self._order = [*(other for other in self._order if other != node), node]
                 return owner
-            unfound.add(node, f"nobody owns slot {slot}")
-        raise unfound.error("no node of the cluster says where the queue is", "cluster")
+            search.add(node, f"nobody owns slot {slot}")
+        raise search.error("no node of the cluster says where the queue is", "cluster")
 
     def _learn(self, reply: Any, asked: Node) -> None:
         owners: list[Node | None] = [None] * SLOTS

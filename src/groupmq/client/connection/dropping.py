@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Iterable
 from typing import Any
 
-from groupmq.client.connection.found import made_by, stale
+from groupmq.client.connection.located import made_by, stale
 
 
 class Dropper:

@@ -17,13 +17,13 @@ from redis.retry import Retry
 
 from groupmq.client.connection import topology
 from groupmq.client.connection.address import Address, Node, Route
-from groupmq.client.connection.blocking_finding import (
-    BlockingFinder,
-    BlockingFindingConnection,
-    BlockingFindingSSLConnection,
+from groupmq.client.connection.blocking_locating import (
+    BlockingLocatingConnection,
+    BlockingLocatingSSLConnection,
+    BlockingLocator,
 )
 from groupmq.client.connection.cluster import NodeRoute, SlotMap, SlotRoute, slot_of
-from groupmq.client.connection.finding import Finder, FindingConnection, FindingSSLConnection
+from groupmq.client.connection.locating import LocatingConnection, LocatingSSLConnection, Locator
 from groupmq.client.connection.patience import PATIENCE
 from groupmq.client.connection.sentinel import SentinelRoute
 from groupmq.client.connection.topology import ASKING_TIMEOUT, DESCRIBES_SERVER, Topology
@@ -98,9 +98,9 @@ class Endpoint:
         """The URL by which another process can reach it, passwords included; None if the user gave a client."""
         self._url: str | None = None
         self._topology: Topology | None = None
-        self.finder: Finder | None = None
+        self.locator: Locator | None = None
         """How connections find their server, if that is not always the same."""
-        self.blocking_finder: BlockingFinder | None = None
+        self.blocking_locator: BlockingLocator | None = None
         """The same for connections that block."""
         self.slots: SlotMap | None = None
         """The slots of the cluster; None for a single server or Sentinel."""
@@ -149,7 +149,10 @@ class Endpoint:
         if self._topology is not None:
             limits = {"socket_timeout": ASKING_TIMEOUT, "socket_connect_timeout": ASKING_TIMEOUT, "protocol": 2}
             asking, tls = self._topology.asking | limits, self._topology.asking_tls
-            self.finder, self.blocking_finder = Finder(route, asking, tls=tls), BlockingFinder(route, asking, tls=tls)
+            self.locator, self.blocking_locator = (
+                Locator(route, asking, tls=tls),
+                BlockingLocator(route, asking, tls=tls),
+            )
         self.address = route
         return route
 
@@ -185,9 +188,9 @@ class Endpoint:
 
     def whereabouts(self) -> str:
         """Which of several servers was found last, without secrets; empty for a single server."""
-        if self._topology is None or self.finder is None:
+        if self._topology is None or self.locator is None:
             return ""
-        node = self.finder.route.node
+        node = self.locator.route.node
         here = f"{node[0]}:{node[1]}" if node is not None else "not known now"
         if self.slots is None:
             asked = len(self._topology.nodes)
@@ -210,8 +213,8 @@ class Endpoint:
         timeout = self.call_timeout if timeout is None else timeout
         ours = self._ours(timeout) | {"retry": AsyncRetry(NoBackoff(), 0)}
         if self._topology is not None:
-            kind: Any = FindingSSLConnection if self._topology.tls else FindingConnection
-            pool = redis.asyncio.ConnectionPool(connection_class=kind, **self._found(ours, timeout, self.finder))
+            kind: Any = LocatingSSLConnection if self._topology.tls else LocatingConnection
+            pool = redis.asyncio.ConnectionPool(connection_class=kind, **self._found(ours, timeout, self.locator))
             return redis.asyncio.Redis(connection_pool=pool)
         if self._url is not None:
             client = redis.asyncio.Redis.from_url(self._url, **ours)
@@ -231,8 +234,8 @@ class Endpoint:
         timeout = self.call_timeout if timeout is None else timeout
         ours = self._ours(timeout) | {"retry": Retry(NoBackoff(), 0)}
         if self._topology is not None:
-            kind: Any = BlockingFindingSSLConnection if self._topology.tls else BlockingFindingConnection
-            pool = redis.ConnectionPool(connection_class=kind, **self._found(ours, timeout, self.blocking_finder))
+            kind: Any = BlockingLocatingSSLConnection if self._topology.tls else BlockingLocatingConnection
+            pool = redis.ConnectionPool(connection_class=kind, **self._found(ours, timeout, self.blocking_locator))
             return redis.Redis(connection_pool=pool)
         if self._url is not None:
             client = redis.Redis.from_url(self._url, **ours)
@@ -250,11 +253,11 @@ class Endpoint:
             ours |= {"socket_connect_timeout": min(timeout, _CONNECT_TIMEOUT), "socket_keepalive": True}
         return ours
 
-    def _found(self, ours: dict[str, Any], timeout: float | None, finder: object) -> dict[str, Any]:
+    def _found(self, ours: dict[str, Any], timeout: float | None, locator: object) -> dict[str, Any]:
         """The options of connections that find their server."""
         options = {} if self._topology is None else self._topology.options
         given = {} if timeout is None else {"socket_timeout": timeout}
-        return {**ours, **options, **given, "finder": finder}
+        return {**ours, **options, **given, "locator": locator}
 
     def _described(self) -> dict[str, Any]:
         kwargs = self.client.connection_pool.connection_kwargs

@@ -7,10 +7,10 @@ from collections.abc import Coroutine
 from typing import Any
 
 from groupmq.client.connection.endpoint import Endpoint
-from groupmq.client.connection.finding import Finder
 from groupmq.client.connection.function_client import FunctionClient
+from groupmq.client.connection.locating import Locator
 from groupmq.core.errors import ConfigurationError
-from groupmq.core.loops import this_process
+from groupmq.runtime.loops import this_process
 
 
 class ConnectionRuntime(FunctionClient):
@@ -32,8 +32,8 @@ class ConnectionRuntime(FunctionClient):
             )
         self._users = here
 
-    def _finder_of(self, endpoint: Endpoint) -> Finder | None:
-        return endpoint.finder
+    def _locator_of(self, endpoint: Endpoint) -> Locator | None:
+        return endpoint.locator
 
     def _sleep(self, seconds: float) -> Coroutine[Any, Any, None]:
         return asyncio.sleep(seconds)

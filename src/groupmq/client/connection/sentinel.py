@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from groupmq.client.connection.address import Ask, Node, PrimarySearch, Route
+from groupmq.client.connection.failed_search import FailedSearch
 from groupmq.client.connection.replies import decoded
-from groupmq.client.connection.unfound import Unfound
 
 
 class SentinelRoute(Route):
@@ -20,17 +20,17 @@ class SentinelRoute(Route):
         self._service = service
 
     def search(self) -> PrimarySearch:
-        unfound = Unfound()
+        search = FailedSearch()
         for sentinel in tuple(self._sentinels):
             reply = yield Ask(sentinel, ("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._service))
             if isinstance(reply, Exception):
-                unfound.add(sentinel, reply)
+                search.add(sentinel, reply)
             elif reply is None:
-                unfound.add(sentinel, f"knows no service {self._service!r}")
+                search.add(sentinel, f"knows no service {self._service!r}")
             else:
                 self._put(sentinel, 0)  # the first that answers is asked first from now on
                 return decoded(reply[0]), int(reply[1])
-        raise unfound.error("no sentinel names a primary", "sentinel")
+        raise search.error("no sentinel names a primary", "sentinel")
 
     def lost(self, node: Node) -> None:
         if self.node == node:

@@ -25,13 +25,19 @@ _WARN_EVERY = 60.0
 class Session:
     """Whether the queue was opened, how functions are called, and whether the queue object is closed."""
 
-    def __init__(self, options: QueueOptions, where: str, known: Known | KnownPart | None = None) -> None:
+    def __init__(
+        self,
+        options: QueueOptions,
+        where: str,
+        known: Known | KnownPart | None = None,
+        confirm: Callable[[], Any] | None = None,
+    ) -> None:
         """`known`: that of another connection to the same queue, or of one of its partitions."""
         self.known = Known(options) if known is None else known
         self.partition = known if isinstance(known, KnownPart) else None
         """None: these are connections to the queue itself."""
         self.keys = Keys(options.prefix, options.name, None if self.partition is None else self.partition.part)
-        self.confirm: Callable[[], Any] | None = None
+        self.confirm = confirm
         """For a partition: reads the settings of the queue itself, and makes it if it is gone. None: only read them."""
         self.where = where
         self.is_in_cluster = "+cluster://" in where
@@ -71,9 +77,6 @@ class Session:
     @property
     def creates(self) -> bool:
         return self.known.creates
-
-    def confirm_with(self, confirm: Callable[[], Any]) -> None:
-        self.confirm = confirm
 
     def require_open(self) -> None:
         if self.closed:

@@ -11,7 +11,7 @@ from groupmq.client.connection.call_pool import CallPool
 from groupmq.client.connection.dropping import Dropper, close_client, drop_stale_of
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.core.durability import Confirmation
-from groupmq.core.tasks import await_honouring_cancel
+from groupmq.runtime.tasks import await_honouring_cancel, run_to_first_yield
 
 _CALLS = frozenset({"FCALL", "FCALL_RO", "EVALSHA", "EVALSHA_RO", "EVAL", "SADD", "EXISTS"})
 """Commands that are sent over the call pool: redis-py does not convert their replies, so they do not need its
@@ -29,8 +29,7 @@ class Transport(Dropper):
         self._renewing = asyncio.Lock()
         self._keeper = self._keep() if own else None
         if self._keeper is not None:
-            with contextlib.suppress(StopIteration):
-                self._keeper.asend(None).send(None)
+            run_to_first_yield(self._keeper)
 
     def _bound(self, calls: int) -> asyncio.Semaphore:
         # A thousand calls at once wait for each other here; in the client library's pool they would fail.

@@ -15,8 +15,7 @@ class PeriodicDuty(Protocol):
 
     task: str
 
-    async def run_once(self) -> DutyReport | None:
-        """Run the duty. Returns None if there was nothing to do and the server was not called."""
+    async def run_once(self) -> DutyReport: ...
 
 
 def seconds_until(wait_ms: int) -> float | None:

@@ -4,8 +4,8 @@ A waiter registers with a channel first and looks at the job after that, so that
 """
 
 from groupmq.client.events.channel import Channel, Wait
-from groupmq.client.events.following import Follower
-from groupmq.client.events.following_all import follower_of, iterate
-from groupmq.client.events.watching import JobListeners
+from groupmq.client.events.job_listeners import JobListeners
+from groupmq.client.events.merged_subscription import subscription_of
+from groupmq.client.events.subscription import Subscription
 
-__all__ = ["Channel", "Follower", "JobListeners", "Wait", "follower_of", "iterate"]
+__all__ = ["Channel", "JobListeners", "Subscription", "Wait", "subscription_of"]

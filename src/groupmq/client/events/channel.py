@@ -10,17 +10,17 @@ from weakref import WeakSet, WeakValueDictionary, ref
 
 from groupmq.client.connection.connections import Connection
 from groupmq.client.events.ends import EndSearches
-from groupmq.client.events.following import PAGE, Feed
 from groupmq.client.events.hub import Hub, hub_of
-from groupmq.client.events.watching import Behind, JobListeners
+from groupmq.client.events.job_listeners import JobListeners, PendingCatchUp
+from groupmq.client.events.subscription import PAGE, Feed
 from groupmq.client.outage import OutageLog
 from groupmq.core import events
 from groupmq.core.codec import Serializer
-from groupmq.core.emitter import Emitter
 from groupmq.core.errors import GroupMQError
 from groupmq.core.events import ENDS, KINDS, UNREADABLE, Entry, Event, LogReader, newer
-from groupmq.core.tasks import end_tasks
 from groupmq.protocol import commands
+from groupmq.runtime.emitter import Emitter
+from groupmq.runtime.tasks import end_tasks
 
 _logger = logging.getLogger("groupmq.events")
 _SMALL = 4096
@@ -59,7 +59,7 @@ class Channel:
         self.feeds: WeakSet[Feed] = WeakSet()
         self._recheck: set[Callable[[], None]] = set()
         self._position_task: asyncio.Task[None] | None = None
-        self._behind: list[Behind] = []
+        self._catch_ups: list[PendingCatchUp] = []
         self._catching_up: asyncio.Task[None] | None = None
         self.ends = EndSearches(self.page)
 
@@ -216,39 +216,39 @@ class Channel:
         found = self._watchers.get(job_id)
         if found is None:
             found = self._watchers[job_id] = JobListeners()
-            self._behind.append(Behind(ref(found), job_id, created_ms, self.position))
+            self._catch_ups.append(PendingCatchUp(ref(found), job_id, created_ms, self.position))
             if self._catching_up is None:
                 self._catching_up = asyncio.get_running_loop().create_task(self._catch_up())
         return found
 
     async def _catch_up(self) -> None:
-        """Deliver what happened to jobs from their creation until now; one reading serves all of an event-loop tick."""
+        """Deliver what happened to jobs from their creation until now; one reading serves all of one loop iteration."""
         try:
-            while self._behind:
+            while self._catch_ups:
                 await asyncio.sleep(0)
-                behind, self._behind = self._behind, []
-                past: dict[str, list[Event]] = {one.job_id: [] for one in behind}
+                catch_ups, self._catch_ups = self._catch_ups, []
+                past: dict[str, list[Event]] = {one.job_id: [] for one in catch_ups}
                 try:
-                    await self._read_back(behind, past)
+                    await self._read_back(catch_ups, past)
                 except GroupMQError as error:
                     _logger.warning(
                         "queue %s: the log of events cannot be read, so listeners of %d jobs miss earlier events: %s",
                         self.connection.session.options.name,
-                        len(behind),
+                        len(catch_ups),
                         error,
                     )
-                for one in behind:
+                for one in catch_ups:
                     listeners = one.listeners()
                     if listeners is not None:
                         listeners.caught_up(past[one.job_id])
         finally:
             self._catching_up = None
 
-    async def _read_back(self, behind: list[Behind], past: dict[str, list[Event]]) -> None:
+    async def _read_back(self, catch_ups: list[PendingCatchUp], past: dict[str, list[Event]]) -> None:
         await self.ready()
-        until = {one.job_id: one.until or self.position or "0-0" for one in behind}
+        until = {one.job_id: one.until or self.position or "0-0" for one in catch_ups}
         last = max(until.values(), key=lambda at: tuple(map(int, at.split("-"))))
-        async for entry in self.past(f"{max(0, min(one.created_ms for one in behind) - 1)}-0"):
+        async for entry in self.past(f"{max(0, min(one.created_ms for one in catch_ups) - 1)}-0"):
             if newer(entry.stream_id, last):
                 return
             for event in entry.events:

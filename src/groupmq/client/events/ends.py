@@ -11,10 +11,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from groupmq.client.events.following import PAGE
+from groupmq.client.events.subscription import PAGE
 from groupmq.core.errors import GroupMQError
 from groupmq.core.events import ENDS, EndOf, Entry, Event
-from groupmq.core.tasks import end_tasks
+from groupmq.runtime.tasks import end_tasks
 
 _LASTS = 5.0
 """Seconds after the last search for which the events read are kept."""

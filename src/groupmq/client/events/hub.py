@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -14,7 +15,8 @@ from groupmq.client.connection.connections import Connection
 from groupmq.client.outage import OutageLog
 from groupmq.core.errors import GroupMQError
 from groupmq.core.events import newer
-from groupmq.core.tasks import end_tasks
+from groupmq.runtime.pauses import growing
+from groupmq.runtime.tasks import end_tasks
 
 if TYPE_CHECKING:
     from groupmq.client.events.channel import Channel
@@ -60,21 +62,22 @@ class Hub:
 
     async def _read(self, stream: StreamConnection) -> None:
         self._stream = stream
-        pause = 0.0
+        pauses: Iterator[float] | None = None
+        """The pauses between tries while the server is away; None if it has answered."""
         try:
             while self._forget_unwanted():
                 began = time.monotonic()
                 try:
-                    found = await stream.read(self._positions(), wait=not pause)
+                    found = await stream.read(self._positions(), wait=pauses is None)
                 except GroupMQError as error:
                     self.outages.failed(_READ, error)
-                    pause = min(max(pause * 2, _FIRST_PAUSE), LONGEST_PAUSE)
-                    await asyncio.sleep(pause * (0.75 + 0.5 * random.random()))  # noqa: S311
+                    pauses = pauses or growing(_FIRST_PAUSE, LONGEST_PAUSE)
+                    await asyncio.sleep(next(pauses) * (0.75 + 0.5 * random.random()))  # noqa: S311
                     continue
                 self.outages.answered(_READ, began)
-                if pause:
+                if pauses is not None:
                     # The log has what happened meanwhile, unless the server has lost its data.
-                    pause = 0.0
+                    pauses = None
                     for channel in tuple(self._channels):
                         channel.check_again()
                 for channel in tuple(self._channels):

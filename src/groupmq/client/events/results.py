@@ -10,8 +10,8 @@ from typing import Any
 from groupmq.client.events import Channel, Wait
 from groupmq.core.errors import GroupMQError, JobFailed, JobRemoved
 from groupmq.core.events import EndOf, Event
-from groupmq.core.pauses import growing
 from groupmq.core.snapshot import GONE, Snapshot
+from groupmq.runtime.pauses import growing
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
 _LOOK_AGAIN = 15.0

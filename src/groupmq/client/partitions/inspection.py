@@ -10,8 +10,8 @@ from groupmq.client.partitions.overriding import across, by_group, by_id, inform
 from groupmq.client.partitions.spreading import Spreading
 from groupmq.client.partitions.walks import Merged, OneByOne, after_of, inner_cursor
 from groupmq.client.queue.groups import MOST_LISTED, Lanes
+from groupmq.client.queue.indexed_groups import ids_since, look_at_groups
 from groupmq.client.queue.methods import QueueMethods
-from groupmq.client.queue.since import ids_since, look_at_groups
 from groupmq.client.queue.walks import Walk
 from groupmq.core.checks import text, whole
 from groupmq.core.durations import Duration, seconds
@@ -173,7 +173,7 @@ class PartitionedInspection(Spreading):
     @across(QueueMethods.get_settings)
     async def get_settings(self) -> QueueSettings:
         await self._connection.reopen()
-        return QueueSettings.of(self._connection.session.whole.stored)
+        return QueueSettings.of(self._connection.stored_settings)
 
     async def get_turn(self) -> Turn | None:
         return None if await self._learn() else await super().get_turn()

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from groupmq.client import registry
 from groupmq.client.answers import merging
 from groupmq.client.connection.connections import Connection
-from groupmq.client.connection.replies import decoded
 from groupmq.client.job import Job
+from groupmq.client.partitions.cleanup import CleanupAcross
 from groupmq.client.partitions.inspection import PartitionedInspection
 from groupmq.client.partitions.moving import Repartition
 from groupmq.client.partitions.overriding import across, by_group, by_id, informed
-from groupmq.client.partitions.whereabouts import PAGES, WORTHWHILE, Whereabouts, place_in
 from groupmq.client.queue.bulk import OnProgress, Tally
 from groupmq.client.queue.matching import MatchingJobs, StepRate
 from groupmq.client.queue.methods import QueueMethods
@@ -29,14 +28,17 @@ from groupmq.core.wording import number
 from groupmq.protocol import commands
 
 if TYPE_CHECKING:
-    from groupmq.client.queue.queue import Queue
+    pass
 
 
 class PartitionedMethods(PartitionedInspection):
     """All methods that both clients share."""
 
-    _swept_to: dict[int, str] | None = None
-    """By partition, the cursor at which the last sweep of entries stopped."""
+    _cleanup: CleanupAcross
+
+    def _set_up_duties(self) -> None:
+        super()._set_up_duties()
+        self._cleanup = CleanupAcross(self)
 
     remove = by_id(QueueMethods.remove)
     retry = by_id(QueueMethods.retry)
@@ -171,7 +173,7 @@ class PartitionedMethods(PartitionedInspection):
         for part in self._parts or ():
             await part.close()
         self._parts = None
-        self._connection.session.whole.has_repartitioned(to)
+        self._connection.has_repartitioned(to)
         await self._connection.reopen()
         await self.repair()  # the jobs without a group were spread over the partitions: put them in order again
         report = await self.repair()
@@ -186,10 +188,8 @@ class PartitionedMethods(PartitionedInspection):
 
     @across(QueueMethods.run_duty_once)
     async def run_duty_once(self, duty: DutyName) -> DutyReport:
-        report = merging.duty(await self._each(lambda part: part.run_duty_once(duty)))
-        if duty == "cleanup":
-            await self._clean_across()
-        return report
+        reports = await self._each(lambda part: part.run_duty_once(duty))
+        return merging.duty([*reports, await self._cleanup.run_once()] if duty == "cleanup" else reports)
 
     @across(QueueMethods.run_scheduler_once)
     async def run_scheduler_once(self) -> int:
@@ -207,53 +207,6 @@ class PartitionedMethods(PartitionedInspection):
     async def check_stalled_jobs(self) -> list[str]:
         found = await self._each(lambda part: part.check_stalled_jobs())
         return [job_id for ids in found for job_id in ids]
-
-    async def _clean_across(self) -> int:
-        """Remove entries that concern several partitions, and return how many. Any number of copies is safe.
-
-        A worker registers in one partition, and in those whose jobs it has run. The other partitions may keep answers
-        for a worker that died; they are forgotten here. A process may also have died after it changed the settings of
-        the queue and before it wrote them to a partition. No call would notice that, so the queue itself is asked.
-        """
-        await self._connection.reopen()
-        swept = await self._sweep()
-        stats = await self._each(lambda part: part._call(commands.stats()))
-        known = {worker for one in stats for worker in one.workers}
-        for part in await self._learn():
-            key = part._connection.session.keys.fixed("requesters")
-            requesters = [decoded(raw) for raw in await part._connection.command("HKEYS", key, key=key)]
-            gone = [requester for requester in requesters if requester.rpartition(":")[0] not in known]
-            if gone:
-                await part._call(commands.leave(sorted({requester.rpartition(":")[0] for requester in gone}), gone))
-            swept += len(gone)
-        return swept
-
-    async def _sweep(self) -> int:
-        """Remove the entries of jobs that are gone; returns how many. An entry that an add may just have written stays.
-
-        It starts where the last sweep stopped, and continues while it finds enough.
-        """
-        swept = 0
-        if self._swept_to is None:
-            self._swept_to = {}
-        for at, part in enumerate(await self._learn()):
-            book, cursor, pages = Whereabouts(part._connection), self._swept_to.get(at, "0"), 0
-            while True:
-                cursor, gone = await self._gone(part, book, cursor)
-                swept += await book.strike(gone)
-                pages += 1
-                if cursor == "0" or (pages >= PAGES and len(gone) < WORTHWHILE):
-                    break
-            self._swept_to[at] = cursor
-        return swept
-
-    async def _gone(self, part: Queue, book: Whereabouts, cursor: str) -> tuple[str, dict[str, str]]:
-        """The next cursor, and the entries of a page whose jobs are gone."""
-        cursor, entries = await book.old_page(cursor)
-        ids = list(entries)
-        places = [place_in(entries[job_id]) for job_id in ids]
-        jobs = await self._read_at(ids, [part if place is None else self._at(place) for place in places])
-        return cursor, {job_id: entries[job_id] for job_id, job in zip(ids, jobs, strict=True) if job is None}
 
     # Marks
 

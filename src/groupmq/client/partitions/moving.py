@@ -68,20 +68,20 @@ class Repartition:
             raise QueueNotFound(self._name, self._connection.session.where)
         if raw is None:
             return None
-        before, to, stage = decoded(raw).split()
-        return int(before), int(to), stage
+        before, to, phase = decoded(raw).split()
+        return int(before), int(to), phase
 
     async def begin(self, before: int) -> None:
         """Close the queue to every process. This one command begins the work."""
         fields = ("schema", commands.MOVING, "moving", f"{before} {self._to} copy")
         await self._run("HSET", self._whole.meta, *fields, on=self._whole.meta)
 
-    async def finish(self, before: int, stage: str) -> int:
+    async def finish(self, before: int, phase: str) -> int:
         """Do the whole work, or the rest of it, and return how many jobs there are."""
         await self._claim()
         sources, targets = self._keys(before), self._keys(self._to)
-        if stage == "copy":
-            await self._fence(sources)
+        if phase == "copy":
+            await self._close_sources(sources)
             await self._wipe(targets, sources)
             await self._copy(sources, targets)
             await self._compare(sources, targets)
@@ -119,7 +119,7 @@ class Repartition:
             raise GroupMQError(f"another run has taken over the repartitioning of queue {self._name!r}")
         await self._sign()
 
-    async def _fence(self, sources: Sequence[Keys]) -> None:
+    async def _close_sources(self, sources: Sequence[Keys]) -> None:
         """Close the partitions to all functions. Jobs that were added before that are copied."""
         for one in sources:
             if await self._run("EXISTS", one.meta, on=one.meta):
@@ -190,7 +190,7 @@ class Repartition:
         cursor = ""
         while cursor != "0":
             cursor, pairs = await self._page(one.fixed(structure), cursor or "0", is_sorted=is_sorted)
-            places = await self._places(one, structure, [field for field, _ in pairs], deduped)
+            places = await self._targets_of(one, structure, [field for field, _ in pairs], deduped)
             by_target: dict[int, Pairs] = {}
             for (field, value), where in zip(pairs, places, strict=True):
                 for at in where:
@@ -203,7 +203,7 @@ class Repartition:
             if self._progress is not None:
                 self._progress(self._copied)
 
-    async def _places(
+    async def _targets_of(
         self, one: Keys, structure: str, fields: Sequence[bytes], deduped: dict[bytes, int]
     ) -> list[list[int]]:
         """The targets of each field."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from groupmq.client.connection.known import KnownPart
+from groupmq.client.duties.presence import WorkerRecords
 from groupmq.client.job import Job
 from groupmq.client.partitions.overriding import across
 from groupmq.client.partitions.whereabouts import Whereabouts
@@ -32,13 +32,10 @@ class Routing(Directory):
     def _make_part(self, part: Part) -> Queue:
         from groupmq.client.queue.queue import Queue
 
-        queue, whole = Queue.__new__(Queue), self._connection
-        known = KnownPart(whole.session.whole, part)
-        queue._set_up(self._given, self.options, self._endpoint, self._middleware, known)
+        queue, options = Queue.__new__(Queue), self.options
+        connection = self._connection.to_partition(self._endpoint, options, part)
+        queue._set_up(self._given, options, self._endpoint, connection, self._middleware)
         queue._parts = ()
-        queue._connection.belongs_to(whole)
-        if self._endpoint.slots is None:
-            queue._connection.share_links_of(whole)
         return queue
 
     async def _open_once(self) -> None:
@@ -57,6 +54,9 @@ class Routing(Directory):
             if self._parts is None:  # another task may have been faster
                 self._parts = self._make_parts(n) if n > 1 else ()
         return self._parts
+
+    async def _worker_records(self) -> Sequence[WorkerRecords]:
+        return [WorkerRecords(part._call, part._connection) for part in await self._learn() or (self,)]
 
     async def _logs(self) -> tuple[Queue, ...]:
         """The queues whose logs have the events: the partitions, or this one. Raises if the queue has no events."""

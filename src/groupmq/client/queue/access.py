@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from groupmq.client.answers.jobs import MakeJob
+from groupmq.client.duties.duty import PeriodicDuty
+from groupmq.client.duties.queue_duties import QueueDuties
 from groupmq.client.job import Job
 from groupmq.client.queue.caller import Caller
 from groupmq.client.queue.queue import Queue
 from groupmq.core.job_log import Expiry, Stall
 from groupmq.core.record import Stored
+from groupmq.protocol.commands import Policy
 
 
 class QueueAccess:
@@ -36,9 +39,14 @@ class QueueAccess:
         """The partitions; none if the queue is not partitioned."""
         return [QueueAccess(part) for part in await self.queue._learn()]
 
-    async def clean_across_partitions(self) -> int:
-        """Remove entries that concern several partitions, and return how many."""
-        return await self.queue._clean_across()
+    def duties(self, policy: Callable[[], Policy]) -> QueueDuties:
+        """The duties of a worker, under its policy."""
+        return self.queue._make_duties(policy)
+
+    @property
+    def cleanup_across_partitions(self) -> PeriodicDuty:
+        """The duty that concerns all partitions. Each partition has duties of its own."""
+        return self.queue._cleanup
 
     def log_ended_by_time(self, stalled: Iterable[Stall], expired: Iterable[Expiry]) -> None:
         self.queue._log_ended_by_time(stalled, expired)

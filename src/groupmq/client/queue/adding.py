@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from groupmq.client.answers.jobs import added_job, gone_job, job_from
 from groupmq.client.job import Job
@@ -23,6 +23,7 @@ from groupmq.protocol.commands import Added
 if TYPE_CHECKING:
     from groupmq.client.queue.methods import QueueMethods
 
+A = TypeVar("A", bound=Job | GroupFull)
 SavedJob = Coroutine[Any, Any, Job]
 """The type that `JobDraft.save` returns."""
 
@@ -111,7 +112,7 @@ async def added_together(queue: QueueMethods, drafts: Sequence[Draft], added: Ad
     """The jobs of an add that one caller made: all of them are added, or none."""
     if added.full:
         raise _full(queue, drafts[added.full[0]])
-    return await _added(queue, drafts, added)
+    return _logged(queue, await _added(queue, drafts, added))
 
 
 async def added_apart(queue: QueueMethods, drafts: Sequence[Draft], added: Added) -> list[Job | GroupFull]:
@@ -119,6 +120,12 @@ async def added_apart(queue: QueueMethods, drafts: Sequence[Draft], added: Added
     jobs: list[Job | GroupFull] = [*await _added(queue, drafts, added)]
     for i in added.full:
         jobs[i] = _full(queue, drafts[i])
+    return _logged(queue, jobs)
+
+
+def _logged(queue: QueueMethods, jobs: list[A]) -> list[A]:
+    if queue._job_log.debugging():
+        queue._job_log.added(jobs)
     return jobs
 
 

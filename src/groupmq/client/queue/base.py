@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, TypeVar, Unpack
 
 from groupmq.client.connection.connections import Connection
 from groupmq.client.connection.endpoint import Endpoint
-from groupmq.client.connection.known import KnownPart
-from groupmq.client.duties.scheduler import Scheduler
+from groupmq.client.duties.presence import PresenceCleanup, WorkerRecords
+from groupmq.client.duties.queue_duties import QueueDuties
 from groupmq.client.job import Job
 from groupmq.core import middleware as middlewares
 from groupmq.core.checks import Logger
@@ -18,8 +18,9 @@ from groupmq.core.errors import ConfigurationError
 from groupmq.core.job_log import Expiry, JobLog, Stall
 from groupmq.core.queue_options import QUEUE_DEFAULTS, QueueArguments, QueueOptions
 from groupmq.core.record import Stored
+from groupmq.core.retention import UNBOUNDED
 from groupmq.core.signatures import shows_options
-from groupmq.protocol.commands import Added, Call
+from groupmq.protocol.commands import Added, Call, Policy
 
 T = TypeVar("T")
 Chunk = tuple[Sequence[Draft], Call[Added]]
@@ -73,26 +74,29 @@ class QueueBase:
             logger: An object with the methods of a logger; True: the console.
         """
         checked = QueueOptions.checked(name, options)
-        self._set_up(options, checked, Endpoint.of(redis), middlewares.checked(options.get("middleware", ())))
+        endpoint, middleware = Endpoint.of(redis), middlewares.checked(options.get("middleware", ()))
+        self._set_up(options, checked, endpoint, Connection(endpoint, checked), middleware)
 
     def _set_up(
         self,
         given: QueueArguments,
         options: QueueOptions,
         endpoint: Endpoint,
+        connection: Connection,
         middleware: Sequence[Any],
-        known: KnownPart | None = None,
     ) -> None:
-        """`known`: for the queue object of a partition, what is known of the partition."""
         self._given = given
         self.name = options.name
         self.logger = options.logger or logging.getLogger("groupmq.queue")
         self._job_log = JobLog(self.logger, self.name)
         self._endpoint = endpoint
-        self._connection = Connection(self._endpoint, options, known=known)
+        self._connection = connection
         self._middleware = middleware
-        self._scheduler = Scheduler(self._call)
+        self._set_up_duties()
         self._set_up_client()
+
+    def _set_up_duties(self) -> None:
+        self._duties = self._make_duties(self._policy)
 
     def _set_up_client(self) -> None:
         """Make the parts that only this client has."""
@@ -134,6 +138,21 @@ class QueueBase:
     async def _submit_all(self, chunks: Iterable[Chunk]) -> list[Job]:
         """Add the jobs of an `add_many`, in order."""
         raise NotImplementedError
+
+    def _policy(self) -> Policy:
+        """The policy of calls that are not made for a worker."""
+        options = self.options
+        return Policy(options.max_attempts, UNBOUNDED, options.keep)
+
+    def _make_duties(self, policy: Callable[[], Policy]) -> QueueDuties:
+        """The duties of this queue object, under the policy of this queue or of a worker."""
+        is_part = self._connection.session.keys.part is not None
+        presence = None if is_part else PresenceCleanup(self._worker_records)
+        return QueueDuties(self._call, policy, lambda: self.options, presence)
+
+    async def _worker_records(self) -> Sequence[WorkerRecords]:
+        """What the server keeps about workers: a record for this queue, or for each of its partitions."""
+        return [WorkerRecords(self._call, self._connection)]
 
     def _log_ended_by_time(self, stalled: Iterable[Stall], expired: Iterable[Expiry]) -> None:
         options = self.options

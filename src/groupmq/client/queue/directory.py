@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from groupmq.client import libraries, registry, server
 from groupmq.client.connection.connections import Connection
@@ -13,7 +13,7 @@ from groupmq.core.checks import Logger
 from groupmq.core.codec import JSON, Serializer
 from groupmq.core.durations import Duration, seconds
 from groupmq.core.errors import QueueNotFound
-from groupmq.core.queue_options import QueueOptions, queue_name
+from groupmq.core.queue_options import DEFAULT_PREFIX, QueueArguments, QueueOptions, queue_name
 from groupmq.core.server_views import Finding, QueueInfo
 
 # In the class below `list` is a method, so annotations there cannot use it as a type.
@@ -38,7 +38,7 @@ class Directory(QueueMethods):
         make: bool = False,
         patience: Duration = PATIENCE,
         call_timeout: Duration | None = None,
-        **options: Any,
+        **options: Unpack[QueueArguments],
     ) -> Self:
         """A queue object for tools, which accepts the stored settings whatever they are. Nothing is sent yet.
 
@@ -53,8 +53,7 @@ class Directory(QueueMethods):
         if call_timeout is not None:
             endpoint = endpoint.beside(seconds(call_timeout, "call_timeout"))
         queue = cls(name, endpoint, **options)
-        queue._connection.patience = seconds(patience, "patience")
-        queue._connection.session.accept_stored_settings(make=make)
+        queue._connection.serve_tool(seconds(patience, "patience"), make=make)
         return queue
 
     @classmethod
@@ -63,7 +62,7 @@ class Directory(QueueMethods):
         name: str,
         redis: Any = None,
         *,
-        prefix: str = "groupmq",
+        prefix: str = DEFAULT_PREFIX,
         serializer: Serializer = JSON,
         logger: Logger | Literal[True] | None = None,
     ) -> Self:
@@ -73,8 +72,7 @@ class Directory(QueueMethods):
 
         >>> queue = await Queue.open("orders")
         """
-        given: dict[str, Any] = {"prefix": prefix, "serializer": serializer, "logger": logger}
-        queue = cls.attach(name, redis, **given)
+        queue = cls.attach(name, redis, prefix=prefix, serializer=serializer, logger=logger)
         try:
             await queue.get_settings()
         except BaseException:
@@ -83,7 +81,7 @@ class Directory(QueueMethods):
         return queue
 
     @classmethod
-    async def list(cls, redis: Any = None, *, prefix: str = "groupmq") -> QueueInfos:
+    async def list(cls, redis: Any = None, *, prefix: str = DEFAULT_PREFIX) -> QueueInfos:
         """The queues of a server, by name. Queues under other prefixes are not listed.
 
         >>> [queue.name for queue in await Queue.list()]
@@ -114,7 +112,7 @@ class Directory(QueueMethods):
             await connection.close()
 
     @classmethod
-    async def prune_libraries(cls, redis: Any = None, *, prefix: str = "groupmq") -> Names:
+    async def prune_libraries(cls, redis: Any = None, *, prefix: str = DEFAULT_PREFIX) -> Names:
         """Delete the function libraries of other releases that no worker of any queue uses, and return their names."""
         used = set()
         for info in await cls.list(redis, prefix=prefix):

@@ -10,7 +10,7 @@ from groupmq.client.answers.cursors import packed, refused, unpacked
 from groupmq.client.answers.groups import first_groups, group_info, order_of
 from groupmq.client.answers.jobs import job_from
 from groupmq.client.job import Job
-from groupmq.client.queue.since import LOOKS_PER_CALL, groups_of
+from groupmq.client.queue.indexed_groups import LOOKS_PER_CALL, groups_of
 from groupmq.client.queue.walks import StateWalk
 from groupmq.core.checks import one_of, text, whole
 from groupmq.core.errors import ConfigurationError

@@ -13,9 +13,9 @@ from groupmq.core.errors import ConfigurationError, JobNotFound
 from groupmq.core.events import Position, read
 from groupmq.core.filters import STATES
 from groupmq.core.pages import Attempt, JobPosition
-from groupmq.core.pauses import growing
 from groupmq.core.views import JobCounts, Turn
 from groupmq.protocol import commands
+from groupmq.runtime.pauses import growing
 
 if TYPE_CHECKING:
     from groupmq.client.queue.methods import QueueMethods

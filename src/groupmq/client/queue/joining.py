@@ -1,4 +1,4 @@
-"""Joins the single adds, and the single reads, of one event-loop tick into one call to the server."""
+"""Joins the single adds, and the single reads, of one iteration of the event loop into one call to the server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ O = TypeVar("O")  # noqa: E741
 
 
 class Joiner(Generic[I, O]):
-    """Collects the items of one event-loop tick and sends them together. No timer is involved.
+    """Collects the items of one iteration of the event loop and sends them together. No timer is involved.
 
     `send` returns one outcome per item: a result, or an exception for an item that was refused.
     """

@@ -12,10 +12,10 @@ from groupmq.client.events.results import Results
 from groupmq.client.job import Job
 from groupmq.client.queue.joining import Joiner
 from groupmq.core.drafts import Draft
-from groupmq.core.emitter import Emitter, Listener
 from groupmq.core.errors import GroupFull
 from groupmq.core.events import KINDS
-from groupmq.core.loops import PerLoop, this_process
+from groupmq.runtime.emitter import Emitter, Listener
+from groupmq.runtime.loops import PerLoop, this_process
 
 _logger = logging.getLogger("groupmq.events")
 SendAdds = Callable[[Sequence[Draft]], Awaitable[Sequence[Job | GroupFull]]]
@@ -23,7 +23,7 @@ SendGets = Callable[[Sequence[str]], Awaitable[Sequence[Job | Exception | None]]
 
 
 class InLoop:
-    """The adds and reads of one event-loop tick, and the events received: futures and tasks of one event loop."""
+    """The adds and reads of one loop iteration, and the events received: futures and tasks of one event loop."""
 
     def __init__(self, connection: Connection, send_adds: SendAdds, send_gets: SendGets) -> None:
         self.adds: Joiner[Draft, Job] = Joiner(send_adds, lambda d: len(d.body))

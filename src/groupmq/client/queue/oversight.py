@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Unpack
 from groupmq.client import server
 from groupmq.client.answers.survey import survey_of
 from groupmq.client.connection.patience import PATIENCE
+from groupmq.client.queue.indexed_groups import groups_of
 from groupmq.client.queue.measures import longest_waits
-from groupmq.client.queue.since import groups_of
 from groupmq.core import findings
 from groupmq.core.checks import text, whole
 from groupmq.core.durations import Duration, Instant, epoch_millis, instant_of, seconds

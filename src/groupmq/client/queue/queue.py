@@ -7,8 +7,8 @@ from types import TracebackType
 from typing import Self
 
 from groupmq.client.queue.runtime import QueueRuntime
-from groupmq.core.emitter import Listener
 from groupmq.core.events import Event
+from groupmq.runtime.emitter import Listener
 
 
 class Queue(QueueRuntime):

@@ -7,7 +7,8 @@ import contextlib
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
-from groupmq.client.events import JobListeners, iterate
+from groupmq.client.events import JobListeners, subscription_of
+from groupmq.client.events.followed import followed
 from groupmq.client.job import Job
 from groupmq.client.partitions.methods import PartitionedMethods
 from groupmq.client.queue.adding import added_apart, added_together
@@ -17,15 +18,15 @@ from groupmq.client.queue.locality import Locality
 from groupmq.client.queue.pipelining import pipelined
 from groupmq.client.queue.processing import OwnWorkers, Processing
 from groupmq.core.drafts import Draft
-from groupmq.core.emitter import Emitter, Listener
 from groupmq.core.errors import GroupFull, GroupMQError
 from groupmq.core.events import KINDS, Event
 from groupmq.core.signatures import shows_options
 from groupmq.core.snapshot import Snapshot
 from groupmq.core.worker_options import WORKER_DEFAULTS, ProcessArguments, WorkerArguments
 from groupmq.protocol import commands
-from groupmq.protocol.commands import Added, Call
+from groupmq.protocol.commands import Call
 from groupmq.protocol.requesters import Predecessor, Request
+from groupmq.runtime.emitter import Emitter, Listener
 
 if TYPE_CHECKING:
     from groupmq.client.queue.queue import Queue
@@ -93,10 +94,7 @@ class QueueRuntime(PartitionedMethods):
             ended.cancel()
 
     async def _send_adds(self, drafts: Sequence[Draft]) -> list[Job | GroupFull]:
-        jobs = await added_apart(self, drafts, await self._call(commands.add(drafts)))
-        if self._job_log.debugging():
-            self._job_log.added(jobs)
-        return jobs
+        return await added_apart(self, drafts, await self._call(commands.add(drafts)))
 
     async def _send_gets(self, ids: Sequence[str]) -> list[Job | Exception | None]:
         return list(await self.get_jobs_by_id(ids))
@@ -110,21 +108,15 @@ class QueueRuntime(PartitionedMethods):
             if before and not session.opened:
                 await before.succeeded()  # the first call opens the queue
             drafts, call = chunk
-            return await self._jobs_of(drafts, await connection.call(call, request=request, follows=before))
+            return await added_together(self, drafts, await connection.call(call, request=request, follows=before))
 
         return [job for jobs in await pipelined(chunks, session.requesters, add) for job in jobs]
-
-    async def _jobs_of(self, drafts: Sequence[Draft], answer: Added) -> list[Job]:
-        jobs = await added_together(self, drafts, answer)
-        if self._job_log.debugging():
-            self._job_log.added(jobs)
-        return jobs
 
     # Listening
 
     async def _events(self, since: str | None) -> AsyncGenerator[Event, None]:
-        logs = await self._logs()
-        async for event in iterate([queue._local.here().channel for queue in logs], since):
+        channels = [queue._local.here().channel for queue in await self._logs()]
+        async for event in followed(subscription_of(channels, since)):
             yield event
 
     @property

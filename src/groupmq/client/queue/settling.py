@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from groupmq.client.queue.caller import Caller
-from groupmq.core.pauses import growing
 from groupmq.protocol import commands
 from groupmq.protocol.commands import CHUNK, UNSETTLED, Call, Change
+from groupmq.runtime.pauses import growing
 
 T = TypeVar("T")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.02

@@ -20,7 +20,7 @@ WORDS = {
     "breaker": "too many attempts in a row have failed, and the group rests",
     "window": "it waits for jobs that may arrive late and belong in front",
     "rate": "it has started as many jobs as its rate limit allows",
-    "rate-limited": "a handler was told to slow down and the group rests",
+    "rate_limited": "a handler was told to slow down and the group rests",
 }
 
 

@@ -26,7 +26,7 @@ class Message:
         return cls(name, f"{identity}event: {name}\ndata: ".encode() + msgspec.json.encode(data) + b"\n\n")
 
 
-class Subscription:
+class TabFeed:
     """The messages that one tab has yet to be sent."""
 
     def __init__(self, *, events: bool) -> None:
@@ -70,7 +70,7 @@ class Broadcast:
     """The tabs that listen to one sender."""
 
     def __init__(self) -> None:
-        self._subscriptions: set[Subscription] = set()
+        self._subscriptions: set[TabFeed] = set()
 
     def __len__(self) -> int:
         return len(self._subscriptions)
@@ -79,12 +79,12 @@ class Broadcast:
     def wants_events(self) -> bool:
         return any(one.wants_events for one in self._subscriptions)
 
-    def add(self, *, events: bool) -> Subscription:
-        subscription = Subscription(events=events)
+    def add(self, *, events: bool) -> TabFeed:
+        subscription = TabFeed(events=events)
         self._subscriptions.add(subscription)
         return subscription
 
-    def remove(self, subscription: Subscription) -> None:
+    def remove(self, subscription: TabFeed) -> None:
         self._subscriptions.discard(subscription)
 
     def send(self, message: Message) -> None:

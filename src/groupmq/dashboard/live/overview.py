@@ -10,7 +10,7 @@ from groupmq import GroupMQError
 from groupmq.dashboard.documents.queue_row import QueueRow
 from groupmq.dashboard.documents.queues import MOST
 from groupmq.dashboard.documents.record import record
-from groupmq.dashboard.live.broadcast import Broadcast, Message, Subscription
+from groupmq.dashboard.live.broadcast import Broadcast, Message, TabFeed
 from groupmq.dashboard.live.reader import unreachable
 
 if TYPE_CHECKING:
@@ -32,13 +32,13 @@ class Overview:
         self._broadcast = Broadcast()
         self._task: asyncio.Task[None] | None = None
 
-    def subscribe(self) -> Subscription:
+    def subscribe(self) -> TabFeed:
         subscription = self._broadcast.add(events=False)
         if self._task is None or self._task.done():
             self._task = asyncio.ensure_future(self._run())
         return subscription
 
-    def unsubscribe(self, subscription: Subscription) -> None:
+    def unsubscribe(self, subscription: TabFeed) -> None:
         self._broadcast.remove(subscription)
 
     async def close(self) -> None:

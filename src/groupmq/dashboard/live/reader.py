@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from groupmq import ConfigurationError, GroupMQError, Queue
 from groupmq.dashboard.documents.event_row import EventRow, event_row
 from groupmq.dashboard.documents.record import record
-from groupmq.dashboard.live.broadcast import Broadcast, Message, Subscription
+from groupmq.dashboard.live.broadcast import Broadcast, Message, TabFeed
 from groupmq.dashboard.live.changes import Changes, all_changed
 from groupmq.dashboard.live.notify_rate import NotifyRate
 from groupmq.dashboard.live.recent import RecentEvents
@@ -76,7 +76,7 @@ class Reader:
     def running(self) -> bool:
         return any(not task.done() for task in self._tasks)
 
-    async def subscribe(self, last_id: str, *, events: bool) -> tuple[Subscription, bool]:
+    async def subscribe(self, last_id: str, *, events: bool) -> tuple[TabFeed, bool]:
         """Subscribe a tab that has seen the events up to `last_id`. Also returns whether it missed later events."""
         known = bool(_POSITION.fullmatch(last_id))
         await self._ensure_started(last_id if known else None)
@@ -127,7 +127,7 @@ class Reader:
         there."""
         return self._since if self.running else None
 
-    def unsubscribe(self, subscription: Subscription) -> None:
+    def unsubscribe(self, subscription: TabFeed) -> None:
         self._broadcast.remove(subscription)
         self._idle_since = time.monotonic()
 

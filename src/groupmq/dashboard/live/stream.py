@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from starlette.responses import StreamingResponse
 
-from groupmq.dashboard.live.broadcast import Message, Subscription
+from groupmq.dashboard.live.broadcast import Message, TabFeed
 
 LIFETIME = 300.0
 COMMENT_EVERY = 15.0
@@ -28,15 +28,13 @@ class Streams:
     def full(self) -> bool:
         return self._open >= self._most
 
-    def answer(
-        self, subscription: Subscription, leave: Callable[[Subscription], None], *, missed: bool
-    ) -> StreamingResponse:
+    def answer(self, subscription: TabFeed, leave: Callable[[TabFeed], None], *, missed: bool) -> StreamingResponse:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         body = self._body(subscription, leave, missed=missed)
         return StreamingResponse(body, media_type="text/event-stream", headers=headers)
 
     async def _body(
-        self, subscription: Subscription, leave: Callable[[Subscription], None], *, missed: bool
+        self, subscription: TabFeed, leave: Callable[[TabFeed], None], *, missed: bool
     ) -> AsyncIterator[bytes]:
         self._open += 1
         # Tabs that were opened together must not all reconnect in the same second.

@@ -162,6 +162,7 @@ from groupmq.protocol.commands.work import (
     requester_names,
     runnable,
     take_back,
+    worker_of,
 )
 
 __all__ = [
@@ -317,4 +318,5 @@ __all__ = [
     "waiting_page",
     "waits",
     "whole_repeat",
+    "worker_of",
 ]

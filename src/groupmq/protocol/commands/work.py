@@ -284,6 +284,11 @@ def requester_names(worker: str, count: int = REQUESTERS) -> list[str]:
     return [f"{worker}:{number}" for number in range(count)]
 
 
+def worker_of(requester: str) -> str:
+    """The worker that a requester belongs to: the reverse of `requester_names`."""
+    return requester.rpartition(":")[0]
+
+
 def leave(
     workers: Sequence[str], requesters: Sequence[str], received: int | None = None, now: int | None = None
 ) -> Call[int]:

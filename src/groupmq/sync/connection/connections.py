@@ -10,8 +10,10 @@ from groupmq.client.connection.cluster import SlotMap, redirection, slot_of
 from groupmq.client.connection.endpoint import CALL_TIMEOUT, Endpoint
 from groupmq.client.connection.known import Known, KnownPart
 from groupmq.client.connection.session import Session
-from groupmq.core.loops import PerProcess
+from groupmq.core.partitions import Part
 from groupmq.core.queue_options import QueueOptions
+from groupmq.core.settings import StoredQueue
+from groupmq.runtime.loops import PerProcess
 from groupmq.sync.connection.link import MOST_CALLS, Link
 from groupmq.sync.connection.runtime import ConnectionRuntime
 
@@ -31,13 +33,18 @@ class BlockingConnection(ConnectionRuntime):
         *,
         session: Session | None = None,
         known: Known | KnownPart | None = None,
+        whole: BlockingConnection | None = None,
     ) -> None:
         """`session`: that of another connection. `known`: what another connection to the same queue or partition knows.
+        `whole`: for a partition, the connection of its queue, which confirms the settings. On a single server its links
+        are used, and it closes them.
 
         With a client of the user's, `endpoint.beside()` makes connections of our own.
         """
         self._require_kind(endpoint)
-        super().__init__(Session(options, endpoint.where, known) if session is None else session, endpoint.patience)
+        if session is None:
+            session = Session(options, endpoint.where, known, None if whole is None else whole.open)
+        super().__init__(session, endpoint.patience if whole is None else whole.patience)
         self.endpoint = endpoint = endpoint.at(self.session.keys.meta)
         self._own = endpoint.client is None or endpoint.own
         self._links = PerProcess(self._make_link)
@@ -47,19 +54,39 @@ class BlockingConnection(ConnectionRuntime):
         """Links whose calls wait for replicas or a disk; other calls must not queue behind them."""
         self._others: PerProcess[dict[Node, Link]] = PerProcess(dict)
         """Links to other nodes of a cluster, for keys that are not of this queue."""
+        if whole is not None and endpoint.slots is None:
+            self._links, self._waiting, self._others = whole.lend_links()
+            self._borrows = True
 
-    def belongs_to(self, whole: BlockingConnection) -> None:
-        """These are calls to a partition of that queue: they are as patient, and the queue confirms its settings."""
-        self.patience = whole.patience
-        self.session.confirm_with(whole.open)
+    def serve_tool(self, patience: float, *, make: bool) -> None:
+        """From now on, accept the stored settings whatever they are. `make`: create a queue that does not exist."""
+        self.patience = patience
+        self.session.accept_stored_settings(make=make)
 
-    def share_links_of(self, other: BlockingConnection) -> None:
-        """Use the connections of another object to the same server; that object closes them. For partitions."""
-        self._links, self._waiting, self._others, self._borrows = other._links, other._waiting, other._others, True
-        other._most_calls = _MOST_SHARED_CALLS
-        link = other._links.made_here()
+    def key(self, name: str) -> str:
+        """The key of the queue, or of the partition, called `name`, one of `keys.FIXED`."""
+        return self.session.keys.fixed(name)
+
+    @property
+    def stored_settings(self) -> StoredQueue:
+        """The settings of the queue itself, as last read."""
+        return self.session.whole.stored
+
+    def has_repartitioned(self, to: int) -> None:
+        """Record that this process has changed the number of partitions."""
+        self.session.whole.has_repartitioned(to)
+
+    def to_partition(self, endpoint: Endpoint, options: QueueOptions, part: Part) -> BlockingConnection:
+        """A connection to one partition of this queue. `endpoint`: that of the queue, wherever its own keys are."""
+        return BlockingConnection(endpoint, options, known=KnownPart(self.session.whole, part), whole=self)
+
+    def lend_links(self) -> tuple[PerProcess[Link], PerProcess[Link], PerProcess[dict[Node, Link]]]:
+        """The links of this connection, for those to the partitions on the same server. Their calls are bounded now."""
+        self._most_calls = _MOST_SHARED_CALLS
+        link = self._links.made_here()
         if link is not None:
             link.limit(_MOST_SHARED_CALLS)
+        return self._links, self._waiting, self._others
 
     def _make_link(self) -> Link:
         if not self._own:
@@ -87,9 +114,9 @@ class BlockingConnection(ConnectionRuntime):
 
     def _execute_elsewhere(self, slots: SlotMap, slot: int, parts: tuple[Any, ...]) -> Any:
         for left in range(_MOST_REDIRECTIONS, -1, -1):
-            node, finder = slots.owner(slot), self._finder_of(self.endpoint)
-            if node is None and finder is not None:
-                node = finder.run(slots.search(slot))
+            node, locator = slots.owner(slot), self._locator_of(self.endpoint)
+            if node is None and locator is not None:
+                node = locator.run(slots.search(slot))
             try:
                 return self._link_to(node).execute(*parts)
             except Exception as error:
@@ -115,10 +142,10 @@ class BlockingConnection(ConnectionRuntime):
         return self.endpoint.whereabouts()
 
     def primaries(self) -> list[Node | None]:
-        slots, finder = self.endpoint.slots, self._finder_of(self.endpoint)
-        if slots is None or finder is None:
+        slots, locator = self.endpoint.slots, self._locator_of(self.endpoint)
+        if slots is None or locator is None:
             return [None]
-        finder.run(slots.search(self.endpoint.slot))
+        locator.run(slots.search(self.endpoint.slot))
         return [*slots.primaries()]
 
     def sleep(self, seconds: float) -> None:

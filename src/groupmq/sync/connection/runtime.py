@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from groupmq.client.connection.blocking_finding import BlockingFinder
+from groupmq.client.connection.blocking_locating import BlockingLocator
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.sync.connection.function_client import FunctionClient
 
@@ -19,8 +19,8 @@ class ConnectionRuntime(FunctionClient):
     def _claim(self, client: Any) -> None:
         """Do nothing: a blocking client of the user's serves all threads, and reconnects in a forked process."""
 
-    def _finder_of(self, endpoint: Endpoint) -> BlockingFinder | None:
-        return endpoint.blocking_finder
+    def _locator_of(self, endpoint: Endpoint) -> BlockingLocator | None:
+        return endpoint.blocking_locator
 
     def _sleep(self, seconds: float) -> None:
         time.sleep(seconds)

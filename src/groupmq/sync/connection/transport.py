@@ -6,18 +6,16 @@ import contextlib
 import threading
 from typing import Any
 
-from hiredis import pack_command
-
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.client.connection.faults import ClosedHere, is_refusal
-from groupmq.client.connection.found import stale
+from groupmq.client.connection.located import stale
 from groupmq.core.durability import Confirmation
 from groupmq.core.errors import ConnectionLost
 from groupmq.sync.connection.waiting_calls import WaitingCalls
 
 
 class Transport:
-    """A client of the library, and connections for calls that wait for replicas or a disk."""
+    """A client of the library, and connections for calls of several commands."""
 
     def __init__(self, endpoint: Endpoint, *, own: bool) -> None:
         self._own = own
@@ -47,14 +45,7 @@ class Transport:
             raise
 
     def _send_asking(self, parts: tuple[Any, ...]) -> Any:
-        connection = self._client.connection_pool.make_connection()
-        try:
-            connection.connect()
-            connection.send_packed_command([pack_command(("ASKING",)) + pack_command(parts)], check_health=False)
-            connection.read_response(disable_decoding=True)
-            return connection.read_response(disable_decoding=True)
-        finally:
-            connection.disconnect()
+        return self._waits.execute(("ASKING",), parts)[1]
 
     def interrupt(self) -> None:
         """End a blocking read of another thread."""

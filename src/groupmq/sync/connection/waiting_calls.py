@@ -1,4 +1,5 @@
-"""Blocking calls that wait for replicas or a disk: several commands in one write, on connections of their own."""
+"""Blocking calls of several commands in one write, on connections of their own: those that wait for replicas or a disk,
+and those that a node of a cluster must be asked for."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ class WaitingCalls:
         self._idle: deque[tuple[Any, int]] = deque()
 
     def execute(self, *commands: tuple[Any, ...]) -> tuple[Any, Any]:
-        """Send a command and those that wait for it to be durable, and return the first and the last reply."""
+        """Send commands in one write, and return the first and the last reply. Raises if one of them is an error."""
         moves = self._address.moves
         connection = self._connection(moves)
         replies: list[Any] = []

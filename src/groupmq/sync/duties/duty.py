@@ -16,8 +16,7 @@ class PeriodicDuty(Protocol):
 
     task: str
 
-    def run_once(self) -> DutyReport | None:
-        """Run the duty. Returns None if there was nothing to do and the server was not called."""
+    def run_once(self) -> DutyReport: ...
 
 
 def seconds_until(wait_ms: int) -> float | None:

@@ -24,7 +24,7 @@ class AgeRetention:
         self._call = call
         self._options = options
 
-    def run_once(self) -> DutyReport | None:
+    def run_once(self) -> DutyReport:
         options, removed, called = self._options(), 0, False
         for kind, kept in (("completed", options.keep_completed), ("failed", options.keep_failed)):
             if kept.age_ms is None or kept.kept == 0:
@@ -32,4 +32,4 @@ class AgeRetention:
             called = True
             while (n := self._call(commands.clean(kind, kept.age_ms, CHUNK))) > 0:
                 removed += n
-        return DutyReport(removed, removed=removed) if called else None
+        return DutyReport(removed, removed=removed, called=called)

@@ -20,8 +20,8 @@ from groupmq.sync.partitions.overriding import across, by_group, by_id, informed
 from groupmq.sync.partitions.spreading import Spreading
 from groupmq.sync.partitions.walks import Merged, OneByOne, after_of, inner_cursor
 from groupmq.sync.queue.groups import MOST_LISTED, Lanes
+from groupmq.sync.queue.indexed_groups import ids_since, look_at_groups
 from groupmq.sync.queue.methods import QueueMethods
-from groupmq.sync.queue.since import ids_since, look_at_groups
 from groupmq.sync.queue.walks import Walk
 
 
@@ -174,7 +174,7 @@ class PartitionedInspection(Spreading):
     @across(QueueMethods.get_settings)
     def get_settings(self) -> QueueSettings:
         self._connection.reopen()
-        return QueueSettings.of(self._connection.session.whole.stored)
+        return QueueSettings.of(self._connection.stored_settings)
 
     def get_turn(self) -> Turn | None:
         return None if self._learn() else super().get_turn()

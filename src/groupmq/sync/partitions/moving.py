@@ -69,20 +69,20 @@ class Repartition:
             raise QueueNotFound(self._name, self._connection.session.where)
         if raw is None:
             return None
-        before, to, stage = decoded(raw).split()
-        return int(before), int(to), stage
+        before, to, phase = decoded(raw).split()
+        return int(before), int(to), phase
 
     def begin(self, before: int) -> None:
         """Close the queue to every process. This one command begins the work."""
         fields = ("schema", commands.MOVING, "moving", f"{before} {self._to} copy")
         self._run("HSET", self._whole.meta, *fields, on=self._whole.meta)
 
-    def finish(self, before: int, stage: str) -> int:
+    def finish(self, before: int, phase: str) -> int:
         """Do the whole work, or the rest of it, and return how many jobs there are."""
         self._claim()
         sources, targets = self._keys(before), self._keys(self._to)
-        if stage == "copy":
-            self._fence(sources)
+        if phase == "copy":
+            self._close_sources(sources)
             self._wipe(targets, sources)
             self._copy(sources, targets)
             self._compare(sources, targets)
@@ -120,7 +120,7 @@ class Repartition:
             raise GroupMQError(f"another run has taken over the repartitioning of queue {self._name!r}")
         self._sign()
 
-    def _fence(self, sources: Sequence[Keys]) -> None:
+    def _close_sources(self, sources: Sequence[Keys]) -> None:
         """Close the partitions to all functions. Jobs that were added before that are copied."""
         for one in sources:
             if self._run("EXISTS", one.meta, on=one.meta):
@@ -191,7 +191,7 @@ class Repartition:
         cursor = ""
         while cursor != "0":
             cursor, pairs = self._page(one.fixed(structure), cursor or "0", is_sorted=is_sorted)
-            places = self._places(one, structure, [field for field, _ in pairs], deduped)
+            places = self._targets_of(one, structure, [field for field, _ in pairs], deduped)
             by_target: dict[int, Pairs] = {}
             for (field, value), where in zip(pairs, places, strict=True):
                 for at in where:
@@ -204,7 +204,9 @@ class Repartition:
             if self._progress is not None:
                 self._progress(self._copied)
 
-    def _places(self, one: Keys, structure: str, fields: Sequence[bytes], deduped: dict[bytes, int]) -> list[list[int]]:
+    def _targets_of(
+        self, one: Keys, structure: str, fields: Sequence[bytes], deduped: dict[bytes, int]
+    ) -> list[list[int]]:
         """The targets of each field."""
         n = self._to
         if structure in (*moving.EVERYWHERE, *moving.EVERYWHERE_SORTED):

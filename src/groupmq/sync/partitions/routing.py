@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from groupmq.client.connection.known import KnownPart
 from groupmq.core.errors import GroupMQError
 from groupmq.core.partitions import Part, carried, home_of
+from groupmq.sync.duties.presence import WorkerRecords
 from groupmq.sync.job import Job
 from groupmq.sync.partitions.overriding import across
 from groupmq.sync.partitions.whereabouts import Whereabouts
@@ -33,13 +33,10 @@ class Routing(Directory):
     def _make_part(self, part: Part) -> Queue:
         from groupmq.sync.queue.queue import Queue
 
-        queue, whole = Queue.__new__(Queue), self._connection
-        known = KnownPart(whole.session.whole, part)
-        queue._set_up(self._given, self.options, self._endpoint, self._middleware, known)
+        queue, options = Queue.__new__(Queue), self.options
+        connection = self._connection.to_partition(self._endpoint, options, part)
+        queue._set_up(self._given, options, self._endpoint, connection, self._middleware)
         queue._parts = ()
-        queue._connection.belongs_to(whole)
-        if self._endpoint.slots is None:
-            queue._connection.share_links_of(whole)
         return queue
 
     def _open_once(self) -> None:
@@ -58,6 +55,9 @@ class Routing(Directory):
             if self._parts is None:  # another task may have been faster
                 self._parts = self._make_parts(n) if n > 1 else ()
         return self._parts
+
+    def _worker_records(self) -> Sequence[WorkerRecords]:
+        return [WorkerRecords(part._call, part._connection) for part in self._learn() or (self,)]
 
     def _logs(self) -> tuple[Queue, ...]:
         """The queues whose logs have the events: the partitions, or this one. Raises if the queue has no events."""

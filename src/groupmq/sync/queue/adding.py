@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from groupmq.client.answers.jobs import added_job, gone_job, job_from
 from groupmq.core import middleware as middlewares
@@ -24,6 +24,7 @@ from groupmq.sync.queue.reading import views_of
 if TYPE_CHECKING:
     from groupmq.sync.queue.methods import QueueMethods
 
+A = TypeVar("A", bound=Job | GroupFull)
 SavedJob = Job
 """The type that `JobDraft.save` returns."""
 
@@ -112,7 +113,7 @@ def added_together(queue: QueueMethods, drafts: Sequence[Draft], added: Added) -
     """The jobs of an add that one caller made: all of them are added, or none."""
     if added.full:
         raise _full(queue, drafts[added.full[0]])
-    return _added(queue, drafts, added)
+    return _logged(queue, _added(queue, drafts, added))
 
 
 def added_apart(queue: QueueMethods, drafts: Sequence[Draft], added: Added) -> list[Job | GroupFull]:
@@ -120,6 +121,12 @@ def added_apart(queue: QueueMethods, drafts: Sequence[Draft], added: Added) -> l
     jobs: list[Job | GroupFull] = [*_added(queue, drafts, added)]
     for i in added.full:
         jobs[i] = _full(queue, drafts[i])
+    return _logged(queue, jobs)
+
+
+def _logged(queue: QueueMethods, jobs: list[A]) -> list[A]:
+    if queue._job_log.debugging():
+        queue._job_log.added(jobs)
     return jobs
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from groupmq.client.connection.endpoint import Endpoint
 from groupmq.client.connection.patience import PATIENCE
@@ -11,7 +11,7 @@ from groupmq.core.checks import Logger
 from groupmq.core.codec import JSON, Serializer
 from groupmq.core.durations import Duration, seconds
 from groupmq.core.errors import QueueNotFound
-from groupmq.core.queue_options import QueueOptions, queue_name
+from groupmq.core.queue_options import DEFAULT_PREFIX, QueueArguments, QueueOptions, queue_name
 from groupmq.core.server_views import Finding, QueueInfo
 from groupmq.sync import libraries, registry, server
 from groupmq.sync.connection.connections import BlockingConnection
@@ -39,7 +39,7 @@ class Directory(QueueMethods):
         make: bool = False,
         patience: Duration = PATIENCE,
         call_timeout: Duration | None = None,
-        **options: Any,
+        **options: Unpack[QueueArguments],
     ) -> Self:
         """A queue object for tools, which accepts the stored settings whatever they are. Nothing is sent yet.
 
@@ -54,8 +54,7 @@ class Directory(QueueMethods):
         if call_timeout is not None:
             endpoint = endpoint.beside(seconds(call_timeout, "call_timeout"))
         queue = cls(name, endpoint, **options)
-        queue._connection.patience = seconds(patience, "patience")
-        queue._connection.session.accept_stored_settings(make=make)
+        queue._connection.serve_tool(seconds(patience, "patience"), make=make)
         return queue
 
     @classmethod
@@ -64,7 +63,7 @@ class Directory(QueueMethods):
         name: str,
         redis: Any = None,
         *,
-        prefix: str = "groupmq",
+        prefix: str = DEFAULT_PREFIX,
         serializer: Serializer = JSON,
         logger: Logger | Literal[True] | None = None,
     ) -> Self:
@@ -74,8 +73,7 @@ class Directory(QueueMethods):
 
         >>> queue = Queue.open("orders")
         """
-        given: dict[str, Any] = {"prefix": prefix, "serializer": serializer, "logger": logger}
-        queue = cls.attach(name, redis, **given)
+        queue = cls.attach(name, redis, prefix=prefix, serializer=serializer, logger=logger)
         try:
             queue.get_settings()
         except BaseException:
@@ -84,7 +82,7 @@ class Directory(QueueMethods):
         return queue
 
     @classmethod
-    def list(cls, redis: Any = None, *, prefix: str = "groupmq") -> QueueInfos:
+    def list(cls, redis: Any = None, *, prefix: str = DEFAULT_PREFIX) -> QueueInfos:
         """The queues of a server, by name. Queues under other prefixes are not listed.
 
         >>> [queue.name for queue in Queue.list()]
@@ -115,7 +113,7 @@ class Directory(QueueMethods):
             connection.close()
 
     @classmethod
-    def prune_libraries(cls, redis: Any = None, *, prefix: str = "groupmq") -> Names:
+    def prune_libraries(cls, redis: Any = None, *, prefix: str = DEFAULT_PREFIX) -> Names:
         """Delete the function libraries of other releases that no worker of any queue uses, and return their names."""
         used = set()
         for info in cls.list(redis, prefix=prefix):

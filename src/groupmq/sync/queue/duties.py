@@ -13,11 +13,8 @@ from groupmq.client.answers import merging
 from groupmq.core.checks import one_of
 from groupmq.core.duty import DutyName
 from groupmq.core.views import DutyReport
-from groupmq.protocol.commands import Policy
-from groupmq.sync.duties.due_work import DueWork
+from groupmq.sync.duties.due_work import do_due_work
 from groupmq.sync.duties.duty import PeriodicDuty
-from groupmq.sync.duties.presence import PresenceCleanup
-from groupmq.sync.duties.retention import AgeRetention
 
 if TYPE_CHECKING:
     from groupmq.sync.queue.methods import QueueMethods
@@ -30,43 +27,33 @@ def run_duty_once(queue: QueueMethods, duty: DutyName) -> DutyReport:
     ttl. `cleanup`: retention by age, workers that stopped without deregistering. Any number of copies is safe.
     """
     one_of(duty, "duty", "scheduler", "recovery", "cleanup")
-    if duty == "scheduler":
-        return _run(queue, queue._scheduler, _due_work(queue, expire=False))
-    if duty == "recovery":
-        return _run(queue, _due_work(queue, promote=False))
-    return _run(queue, AgeRetention(queue._call, lambda: queue.options), PresenceCleanup(queue._call))
+    return _run(queue, *queue._duties.of(duty))
 
 
 def run_scheduler_once(queue: QueueMethods) -> int:
     """Do everything that is due now: repeats, delayed jobs, back-offs, expired leases. Returns how many there were."""
-    return _run(queue, queue._scheduler, _due_work(queue)).done
+    return _run(queue, queue._duties.scheduler, queue._duties.due_work).done
 
 
 def promote_delayed_jobs(queue: QueueMethods) -> int:
     """Move delayed jobs that are due into their groups, and return how many."""
-    return _run(queue, _due_work(queue, unpark=False, expire=False)).promoted
+    return do_due_work(queue._call, queue._policy(), unpark=False, expire=False).promoted
 
 
 def recover_delayed_groups(queue: QueueMethods) -> int:
     """Wake groups whose back-off is over, and return how many."""
-    return _run(queue, _due_work(queue, promote=False, expire=False)).woken
+    return do_due_work(queue._call, queue._policy(), promote=False, expire=False).unparked
 
 
 def check_stalled_jobs(queue: QueueMethods) -> list[str]:
     """Take back jobs whose lease expired, and return their ids."""
-    return [job.id for job in _run(queue, _due_work(queue, promote=False, unpark=False)).stalled]
-
-
-def _due_work(queue: QueueMethods, *, promote: bool = True, unpark: bool = True, expire: bool = True) -> DueWork:
-    def policy() -> Policy:
-        return Policy(queue.options.max_attempts, -1, queue.options.keep)
-
-    return DueWork(queue._call, policy, promote=promote, unpark=unpark, expire=expire)
+    report = do_due_work(queue._call, queue._policy(), promote=False, unpark=False)
+    queue._log_ended_by_time(report.stalled, report.expired)
+    return [job.id for job in report.stalled]
 
 
 def _run(queue: QueueMethods, *duties: PeriodicDuty) -> DutyReport:
     """Run duties one after the other, and return their reports as one."""
-    reports = [duty.run_once() for duty in duties]
-    report = merging.duty([one for one in reports if one is not None])
+    report = merging.duty([duty.run_once() for duty in duties])
     queue._log_ended_by_time(report.stalled, report.expired)
     return report

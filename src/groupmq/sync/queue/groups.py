@@ -17,7 +17,7 @@ from groupmq.core.views import GroupInfo
 from groupmq.protocol import commands
 from groupmq.protocol.commands import CHUNK, GroupLook, Index, ListedRun, ScannedGroup
 from groupmq.sync.job import Job
-from groupmq.sync.queue.since import LOOKS_PER_CALL, groups_of
+from groupmq.sync.queue.indexed_groups import LOOKS_PER_CALL, groups_of
 from groupmq.sync.queue.walks import StateWalk
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from groupmq.core.views import GroupInfo, JobCounts
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Index
 from groupmq.sync import server
+from groupmq.sync.queue.indexed_groups import groups_of
 from groupmq.sync.queue.measures import longest_waits
-from groupmq.sync.queue.since import groups_of
 
 if TYPE_CHECKING:
     from groupmq.sync.queue.methods import QueueMethods

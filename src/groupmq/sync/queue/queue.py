@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
-from groupmq.core.emitter import Listener
 from groupmq.core.events import Event
+from groupmq.runtime.emitter import Listener
 from groupmq.sync.queue.runtime import QueueRuntime
 
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from groupmq.client.events import JobListeners
 from groupmq.core.drafts import Draft
-from groupmq.core.emitter import Listener
 from groupmq.core.events import Event
 from groupmq.core.snapshot import Snapshot
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Call
+from groupmq.runtime.emitter import Listener
+from groupmq.sync.events.followed import followed
 from groupmq.sync.job import Job
-from groupmq.sync.listening import Listeners, Listening, follow
+from groupmq.sync.listening import BlockingSubscription, Listeners, Listening
 from groupmq.sync.partitions.methods import PartitionedMethods
 from groupmq.sync.queue.adding import added_together
 from groupmq.sync.queue.base import Chunk
@@ -56,23 +57,19 @@ class QueueRuntime(PartitionedMethods):
     def _submit(self, draft: Draft) -> Job:
         if self._learn():
             return self._spread_one(draft)
-        return self._logged(added_together(self, [draft], self._call(commands.add([draft], whole=True))))[0]
+        [job] = added_together(self, [draft], self._call(commands.add([draft], whole=True)))
+        return job
 
     def _submit_all(self, chunks: Iterable[Chunk]) -> list[Job]:
         jobs: list[Job] = []
         for drafts, call in chunks:
             jobs += added_together(self, drafts, self._call(call))
-        return self._logged(jobs)
-
-    def _logged(self, jobs: list[Job]) -> list[Job]:
-        if self._job_log.debugging():
-            self._job_log.added(jobs)
         return jobs
 
     # Listening
 
     def _events(self, since: str | None) -> Iterator[Event]:
-        return follow([queue._listening for queue in self._logs()], since)
+        return followed(BlockingSubscription([queue._listening for queue in self._logs()], since))
 
     def _listen(self, event: str, listener: Listener) -> None:
         for queue in self._learn() or (self,):

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from groupmq.core.pauses import growing
 from groupmq.protocol import commands
 from groupmq.protocol.commands import CHUNK, UNSETTLED, Call, Change
+from groupmq.runtime.pauses import growing
 from groupmq.sync.queue.caller import Caller
 
 T = TypeVar("T")

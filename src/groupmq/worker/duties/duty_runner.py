@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from groupmq.client.duties.duty import PeriodicDuty
 from groupmq.core.errors import GroupMQError
-from groupmq.core.tasks import end_tasks
 from groupmq.core.views import DutyReport
+from groupmq.runtime.tasks import end_tasks
 from groupmq.worker.outage import Pauses
 from groupmq.worker.reachability import Reachability
 
@@ -103,10 +103,10 @@ class DutyRunner:
         began = time.monotonic()
         try:
             report = await self._duty.run_once()
-            failures = [GroupMQError(text) for text in report.errors] if report is not None else []
         except GroupMQError as error:
-            report, failures = None, [error]
-        if report is not None:
+            report, failures = DutyReport(), [error]
+        else:
+            failures = [GroupMQError(text) for text in report.errors]
             self._on_report(report)
         for failure in failures:
             self._reachability.trouble(failure, self._duty.task)
@@ -114,8 +114,8 @@ class DutyRunner:
         if failures:
             return self._pauses.next() if self._prompt else self._interval
         self._pauses.reset()
-        if report is not None:
+        if report.called:  # otherwise nothing is known about the server
             self._reachability.answered(self._duty.task, began)
-        if report is None or report.next_in is None or not self._prompt:
+        if report.next_in is None or not self._prompt:
             return self._interval
         return min(report.next_in, self._interval)

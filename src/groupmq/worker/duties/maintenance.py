@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
-from groupmq.client.duties.due_work import DueWork
-from groupmq.client.duties.presence import PresenceCleanup
-from groupmq.client.duties.retention import AgeRetention
-from groupmq.client.duties.scheduler import Scheduler
-from groupmq.client.queue.caller import Caller
-from groupmq.core.views import DutyReport
+from groupmq.client.duties.queue_duties import QueueDuties
 from groupmq.core.worker_options import WorkerOptions
 from groupmq.worker.duties.duty_runner import DutyRunner
-from groupmq.worker.live_settings import LiveSettings
 from groupmq.worker.reachability import Reachability
 from groupmq.worker.telemetry import Telemetry
 
@@ -23,19 +15,16 @@ class Maintenance:
     def __init__(
         self,
         options: WorkerOptions,
-        live: LiveSettings,
-        call: Caller,
+        duties: QueueDuties,
         reachability: Reachability,
         telemetry: Telemetry,
     ) -> None:
-        self.scheduler = Scheduler(call)
-        due_work = DueWork(call, lambda: live.now().policy)
-        cleanup = AgeRetention(call, lambda: live.queue), PresenceCleanup(call)
-        self._ticking = DutyRunner(self.scheduler, options.stalled_interval, reachability, prompt=True)
+        self.scheduler = duties.scheduler
+        self._ticking = DutyRunner(duties.scheduler, options.stalled_interval, reachability, prompt=True)
         self._runners = [
             self._ticking,
-            DutyRunner(due_work, options.stalled_interval, reachability, telemetry.duty_done),
-            *(DutyRunner(duty, options.cleanup_interval, reachability) for duty in cleanup),
+            DutyRunner(duties.due_work, options.stalled_interval, reachability, telemetry.duty_done),
+            *(DutyRunner(duty, options.cleanup_interval, reachability) for duty in duties.cleanup),
         ]
         self._started = False
 
@@ -52,15 +41,3 @@ class Maintenance:
     async def close(self) -> None:
         for runner in self._runners:
             await runner.close()
-
-
-class AcrossPartitions:
-    """The duty to clean up data that concerns several partitions of a queue."""
-
-    task = PresenceCleanup.task
-
-    def __init__(self, clean: Callable[[], Awaitable[int]]) -> None:
-        self._clean = clean
-
-    async def run_once(self) -> DutyReport:
-        return DutyReport(await self._clean())

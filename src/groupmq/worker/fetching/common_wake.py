@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from groupmq.client.connection.blocking_reads import WakeConnection
 from groupmq.client.connection.endpoint import Endpoint
-from groupmq.core.tasks import end_tasks
+from groupmq.runtime.tasks import end_tasks
 from groupmq.worker.outage import Pauses
 from groupmq.worker.sharing import SharedSlots
 

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from groupmq.client.connection.blocking_reads import WakeConnection
 from groupmq.client.connection.connections import Connection
-from groupmq.core.tasks import end_tasks
 from groupmq.protocol import commands
 from groupmq.protocol.commands import Advanced, Granted
+from groupmq.runtime.tasks import end_tasks
 from groupmq.worker.fetching.demand import LATER, TOO_SOON, Demand, EndedCall, NextCall
 from groupmq.worker.fetching.fetch_listener import FetchListener
 from groupmq.worker.fetching.grants import Grants

@@ -12,7 +12,7 @@ from typing import Any
 
 from groupmq.client.job import Job
 from groupmq.core.errors import FailJob, GroupMQError, RateLimited, RetryJob, Snooze, class_path, message_of
-from groupmq.core.tasks import awaited
+from groupmq.runtime.tasks import awaited
 
 READY = "ready"
 """What a child sends first: the handler is loaded, and can be called."""

@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any
 
 from groupmq.client.job import Job
-from groupmq.core.tasks import Waiting, as_coroutine_function, start_in_context
+from groupmq.runtime.tasks import Waiting, as_coroutine_function, start_in_context
 from groupmq.worker.fetching.prefetch import Prefetch
 from groupmq.worker.runners import Preparing
 from groupmq.worker.running.execution import Withdrawn

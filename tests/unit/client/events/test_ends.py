@@ -11,7 +11,7 @@ import pytest
 from groupmq import ConnectionLost, Event, GroupMQError
 from groupmq.client.events import ends
 from groupmq.client.events.ends import EndSearches
-from groupmq.client.events.following import PAGE
+from groupmq.client.events.subscription import PAGE
 from groupmq.core.events import EndOf, Entry
 
 AT = 1_000

@@ -39,7 +39,7 @@ def test_what_is_due_is_done_however_much_it_is() -> None:
         508,
         0.07,
         promoted=503,
-        woken=3,
+        unparked=3,
         stalled=(StalledJob("x", "g", final=False),),
         expired=(ExpiredJob("y", None, blocks=False),),
     )
@@ -76,7 +76,7 @@ def test_a_process_that_keeps_nothing_cleans_nothing_that_others_keep_by_age(not
     options = QueueOptions(name="q", keep_completed=nothing, keep_failed=nothing)
     with pytest.raises(StopIteration) as stop:
         AgeRetention(asked, lambda: options).run_once().send(None)
-    assert stop.value.value is None, "the duty must not call the server"
+    assert stop.value.value == DutyReport(called=False), "the duty must not call the server"
 
 
 def test_a_repair_goes_through_every_structure_and_names_what_it_found() -> None:

@@ -25,12 +25,12 @@ class Counting:
 
     task = "test"
 
-    def __init__(self, *results: DutyReport | Exception | None, then: DutyReport | Exception = NOTHING) -> None:
+    def __init__(self, *results: DutyReport | Exception, then: DutyReport | Exception = NOTHING) -> None:
         self._results = list(results)
         self._then = then
         self.runs = 0
 
-    async def run_once(self) -> DutyReport | None:
+    async def run_once(self) -> DutyReport:
         self.runs += 1
         result = self._results.pop(0) if self._results else self._then
         if isinstance(result, Exception):
@@ -76,11 +76,11 @@ async def test_a_prompt_duty_runs_earlier_when_it_hears_of_something_that_is_due
 class Held(Counting):
     """Each of its runs has read the server, and ends when the test lets it."""
 
-    def __init__(self, *results: DutyReport | Exception | None) -> None:
+    def __init__(self, *results: DutyReport | Exception) -> None:
         super().__init__(*results)
         self.go_on = asyncio.Event()
 
-    async def run_once(self) -> DutyReport | None:
+    async def run_once(self) -> DutyReport:
         try:
             return await super().run_once()
         finally:
@@ -163,7 +163,7 @@ async def test_a_duty_that_is_not_prompt_is_not_woken_by_the_return_of_the_serve
 
 async def test_the_report_of_each_run_is_passed_on() -> None:
     some, errors, more = DutyReport(1), DutyReport(errors=("one cannot be read",)), DutyReport(2)
-    duty, heard = Counting(some, errors, ConnectionLost("gone"), None, more), list[DutyReport]()
+    duty, heard = Counting(some, errors, ConnectionLost("gone"), more), list[DutyReport]()
     runner = DutyRunner(duty, 0.001, Worker().reachability, heard.append)
     runner.start()
     await eventually(lambda: len(heard) >= 3, "three reports are passed on")
@@ -172,7 +172,7 @@ async def test_the_report_of_each_run_is_passed_on() -> None:
 
 
 async def test_a_run_that_did_not_call_the_server_does_not_end_an_outage() -> None:
-    duty, worker = Counting(None, DutyReport(1)), Worker()
+    duty, worker = Counting(DutyReport(called=False), DutyReport(1)), Worker()
     answered: list[str] = []
     worker.reachability.answered = lambda task, began: answered.append(task)  # type: ignore[method-assign]
     runner = DutyRunner(duty, 0.01, worker.reachability)

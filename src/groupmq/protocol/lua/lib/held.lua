@@ -7,7 +7,7 @@ Why the head of a group with waiting jobs cannot start:
   stopping      an operator removed, failed or cancelled a job whose handler has not ended (lib/stopping.lua)
   backoff       the head failed and waits for its next attempt; the head is the holder
   snoozed       the handler of the head raised Snooze; the head is the holder
-  rate-limited  a handler raised RateLimited
+  rate_limited  a handler raised RateLimited
   breaker       too many attempts in a row have failed (lib/breaker_changes.lua)
   rate          the rate limit of the group
   window        an ordering window has not passed
@@ -44,7 +44,7 @@ function held.gate(g)
   if g.state ~= 'parked' then return nil end
   local id = record.id_of(g.head)
   if g.holds and g.holds[id] == g.due then return g.snoozed and g.snoozed[id] and 'snoozed' or 'backoff' end
-  if g.rest == g.due then return 'rate-limited' end
+  if g.rest == g.due then return 'rate_limited' end
   if g.opened == g.due then return 'breaker' end
   return g.rate and rate.next(g) == g.due and 'rate' or 'window'
 end

@@ -12,10 +12,10 @@ from redis.exceptions import ResponseError
 
 from groupmq.client.connection.address import Ask, Node, PrimarySearch, Route
 from groupmq.client.connection.faults import is_denied
-from groupmq.client.connection.found import FoundConnection, library, search_in_loop
+from groupmq.client.connection.located import LocatedConnection, library, search_in_loop
 
 
-class Finder:
+class Locator:
     """How the connections of an endpoint find the primary: the route, and how to reach the nodes that know it."""
 
     def __init__(self, route: Route, options: dict[str, Any], *, tls: bool) -> None:
@@ -59,15 +59,15 @@ class Finder:
             await connection.disconnect(True)  # without waiting, where there is something to wait for
 
 
-class FindingPrimary(FoundConnection):
+class LocatingPrimary(LocatedConnection):
     """The methods that the connections below add to those of the client library."""
 
-    def __init__(self, *, finder: Finder, **options: Any) -> None:
-        super().__init__(route=finder.route, **options)
-        self._finder = finder
+    def __init__(self, *, locator: Locator, **options: Any) -> None:
+        super().__init__(route=locator.route, **options)
+        self._locator = locator
 
     async def _connect(self) -> Any:
-        self.host, self.port = await self._finder.find()
+        self.host, self.port = await self._locator.find()
         try:
             return await super()._connect()  # type: ignore[misc]
         except Exception:
@@ -97,9 +97,9 @@ class FindingPrimary(FoundConnection):
         self._confirm(role)
 
 
-class FindingConnection(FindingPrimary, redis.asyncio.Connection):
+class LocatingConnection(LocatingPrimary, redis.asyncio.Connection):
     """Without TLS."""
 
 
-class FindingSSLConnection(FindingPrimary, redis.asyncio.SSLConnection):
+class LocatingSSLConnection(LocatingPrimary, redis.asyncio.SSLConnection):
     """With TLS."""

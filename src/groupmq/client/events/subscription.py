@@ -24,23 +24,23 @@ class Feed:
 
     def __init__(self) -> None:
         self.entries: deque[Entry] = deque()
-        self.behind = False
+        self.overflowed = False
         self.closed = False
         self.ready = asyncio.Event()
 
     def push(self, entry: Entry) -> None:
-        if self.behind:
+        if self.overflowed:
             pass
         elif len(self.entries) < _BUFFER:
             self.entries.append(entry)
         else:
             # The follower reads on from the server, at its own position: it would read what is buffered here twice.
             self.entries.clear()
-            self.behind = True
+            self.overflowed = True
         self.ready.set()
 
 
-class Follower:
+class Subscription:
     """All events from now on or from a position on, for a reader that asks for them."""
 
     async def start(self) -> None:
@@ -60,7 +60,7 @@ class Follower:
         self.close()
 
 
-class Following(Follower):
+class LogSubscription(Subscription):
     """The events of one log. A gap is reported as an event."""
 
     def __init__(self, channel: Channel, since: Position | None) -> None:
@@ -77,7 +77,7 @@ class Following(Follower):
         if self._since is not None:
             self._reader = LogReader(self._since.stream_id, self._since.entry)
             self._first = await self._rest_of(self._since)
-            self._feed.behind = True
+            self._feed.overflowed = True
 
     @property
     def begins_at(self) -> Position:
@@ -100,15 +100,15 @@ class Following(Follower):
     async def _entries(self) -> list[Entry]:
         """The entries that this follower has yet to see, read from the server if it could not keep up."""
         feed = self._feed
-        if feed.behind:
-            feed.behind = False
+        if feed.overflowed:
+            feed.overflowed = False
             feed.entries.clear()
             try:
                 page = await self._channel.page(f"({self._reader.at}", PAGE)
             except BaseException:
-                feed.behind = True  # the reader has seen none of these entries
+                feed.overflowed = True  # the reader has seen none of these entries
                 raise
-            feed.behind = feed.behind or len(page) == PAGE
+            feed.overflowed = feed.overflowed or len(page) == PAGE
             return page
         if not feed.entries:
             feed.ready.clear()

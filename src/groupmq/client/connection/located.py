@@ -15,7 +15,7 @@ from groupmq.client.connection.replies import decoded
 _locks: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakKeyDictionary[Route, asyncio.Lock]] = WeakKeyDictionary()
 
 
-class FoundConnection:
+class LocatedConnection:
     """What is added to a connection of the client library that finds its server by a route."""
 
     host: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterable
 from contextvars import Context
 from typing import Any, Generic, TypeVar, cast
 
@@ -39,6 +39,15 @@ async def await_honouring_cancel(call: Awaitable[T]) -> T:
 async def awaited(what: Awaitable[T]) -> T:
     """A coroutine that awaits this: `asyncio.run` and its relatives take no other awaitable."""
     return await what
+
+
+def run_to_first_yield(generator: AsyncGenerator[Any, None]) -> None:
+    """Begin an asynchronous generator outside of a coroutine. It must yield before it awaits anything."""
+    try:
+        generator.asend(None).send(None)
+    except StopIteration:
+        return  # this is how the step of a generator that has yielded ends
+    raise RuntimeError("the generator awaits something before it yields")
 
 
 class Waiting(Generic[T]):

@@ -1,4 +1,4 @@
-# Generated from src/groupmq/client/queue/since.py by `make sync`; do not edit.
+# Generated from src/groupmq/client/queue/indexed_groups.py by `make sync`; do not edit.
 """The groups that have an index by time: those that a failed job blocks, and those whose breaker is open."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# Generated from src/groupmq/client/connection/finding.py by `make sync`; do not edit.
+# Generated from src/groupmq/client/connection/locating.py by `make sync`; do not edit.
 """Connections that find their server: on connecting, the primary is searched for, and its role checked.
 
 In everything else they are connections of the client library, so its pools and clients use them like any other.
@@ -13,10 +13,10 @@ from redis.exceptions import ResponseError
 
 from groupmq.client.connection.address import Ask, Node, PrimarySearch, Route
 from groupmq.client.connection.faults import is_denied
-from groupmq.client.connection.found import FoundConnection, library, search_in_thread
+from groupmq.client.connection.located import LocatedConnection, library, search_in_thread
 
 
-class BlockingFinder:
+class BlockingLocator:
     """How the connections of an endpoint find the primary: the route, and how to reach the nodes that know it."""
 
     def __init__(self, route: Route, options: dict[str, Any], *, tls: bool) -> None:
@@ -60,15 +60,15 @@ class BlockingFinder:
             connection.disconnect(True)  # without waiting, where there is something to wait for
 
 
-class BlockingFindingPrimary(FoundConnection):
+class BlockingLocatingPrimary(LocatedConnection):
     """The methods that the connections below add to those of the client library."""
 
-    def __init__(self, *, finder: BlockingFinder, **options: Any) -> None:
-        super().__init__(route=finder.route, **options)
-        self._finder = finder
+    def __init__(self, *, locator: BlockingLocator, **options: Any) -> None:
+        super().__init__(route=locator.route, **options)
+        self._locator = locator
 
     def _connect(self) -> Any:
-        self.host, self.port = self._finder.find()
+        self.host, self.port = self._locator.find()
         try:
             return super()._connect()  # type: ignore[misc]
         except Exception:
@@ -98,9 +98,9 @@ class BlockingFindingPrimary(FoundConnection):
         self._confirm(role)
 
 
-class BlockingFindingConnection(BlockingFindingPrimary, redis.Connection):
+class BlockingLocatingConnection(BlockingLocatingPrimary, redis.Connection):
     """Without TLS."""
 
 
-class BlockingFindingSSLConnection(BlockingFindingPrimary, redis.SSLConnection):
+class BlockingLocatingSSLConnection(BlockingLocatingPrimary, redis.SSLConnection):
     """With TLS."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from groupmq.core.emitter import Emitter
 from groupmq.core.errors import ConfigurationError
+from groupmq.runtime.emitter import Emitter
 from tests.support.hostile import Unprintable
 
 

@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from groupmq.core.pauses import growing
+from groupmq.runtime.pauses import growing
 
 
 @pytest.mark.parametrize(

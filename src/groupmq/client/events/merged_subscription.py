@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from groupmq.client.events.following import Follower, Following
+from groupmq.client.events.subscription import LogSubscription, Subscription
 from groupmq.core.events import Event, Position
 from groupmq.core.positions import Positions
-from groupmq.core.tasks import end_tasks
+from groupmq.runtime.tasks import end_tasks
 
 if TYPE_CHECKING:
     from groupmq.client.events.channel import Channel
 
 
-class FollowingAll(Follower):
+class MergedSubscription(Subscription):
     """The events of several logs. The id of an event says how far each of them has been read."""
 
     def __init__(self, channels: Sequence[Channel], since: Positions | None) -> None:
         starts = [None] * len(channels) if since is None else since.each
-        self._logs = [Following(channel, at) for channel, at in zip(channels, starts, strict=True)]
+        self._logs = [LogSubscription(channel, at) for channel, at in zip(channels, starts, strict=True)]
         self._since = since
         self._at: list[str] = []
         self._reads: dict[asyncio.Task[list[Event] | None], int] = {}
@@ -70,20 +70,8 @@ class FollowingAll(Follower):
         await end_tasks(list(self._reads))
 
 
-def follower_of(channels: Sequence[Channel], since: str | None) -> Follower:
+def subscription_of(channels: Sequence[Channel], since: str | None) -> Subscription:
     """A follower of one log, or of those of all partitions of a queue, after the event with id `since`."""
     if len(channels) == 1:
-        return Following(channels[0], None if since is None else Position.parse(since))
-    return FollowingAll(channels, None if since is None else Positions.parse(since, len(channels)))
-
-
-async def iterate(channels: Sequence[Channel], since: str | None) -> AsyncGenerator[Event, None]:
-    """Yield all events, for ever, waiting for each."""
-    following = follower_of(channels, since)
-    try:
-        await following.start()
-        while (events := await following.next()) is not None:
-            for event in events:
-                yield event
-    finally:
-        await following.end()
+        return LogSubscription(channels[0], None if since is None else Position.parse(since))
+    return MergedSubscription(channels, None if since is None else Positions.parse(since, len(channels)))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import AsyncGenerator, Coroutine, Generator
 from contextvars import Context, ContextVar, copy_context
 from typing import Any, TypeVar
 
 import pytest
 
-from groupmq.core.tasks import Waiting, start_in_context
+from groupmq.runtime.tasks import Waiting, run_to_first_yield, start_in_context
 
 T = TypeVar("T")
 var: ContextVar[str] = ContextVar("var", default="outer")
@@ -149,3 +149,40 @@ async def test_it_is_closed_with_what_awaits_it_in_its_context() -> None:
     next(steps)
     steps.close()
     assert seen == ["inner"]
+
+
+class Pause:
+    """Something to await that takes one step of the loop."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield
+
+
+def test_a_generator_begins_outside_of_a_coroutine() -> None:
+    steps: list[str] = []
+
+    async def keep() -> AsyncGenerator[None, None]:
+        steps.append("began")
+        try:
+            yield
+        finally:
+            steps.append("ended")
+
+    kept = keep()
+    run_to_first_yield(kept)
+    assert steps == ["began"]
+
+    async def close() -> None:
+        await kept.aclose()
+
+    asyncio.run(close())
+    assert steps == ["began", "ended"]
+
+
+def test_a_generator_that_awaits_before_it_yields_is_refused() -> None:
+    async def waits() -> AsyncGenerator[None, None]:
+        await Pause()
+        yield
+
+    with pytest.raises(RuntimeError, match="before it yields"):
+        run_to_first_yield(waits())

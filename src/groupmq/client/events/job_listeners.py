@@ -8,8 +8,8 @@ from collections import deque
 from typing import NamedTuple
 from weakref import ReferenceType
 
-from groupmq.core.emitter import Emitter, Listener
 from groupmq.core.events import KINDS, Event
+from groupmq.runtime.emitter import Emitter, Listener
 
 _logger = logging.getLogger("groupmq.events")
 _REMEMBERED = 100
@@ -74,7 +74,7 @@ class JobListeners(Emitter):
             super().on(kind, listener)
 
 
-class Behind(NamedTuple):
+class PendingCatchUp(NamedTuple):
     """Listeners of a job that have yet to receive what happened to it before, up to a position of the log."""
 
     listeners: ReferenceType[JobListeners]
