@@ -8,15 +8,18 @@ from groupmq.client.queue import (
     adding,
     bulk,
     changes,
+    checking,
     duties,
     group_changes,
     groups,
     inspection,
+    marks,
     measures,
-    oversight,
     reading,
     repeats,
     searching,
+    stored_settings,
+    surveying,
 )
 from groupmq.client.queue.base import QueueBase
 
@@ -100,8 +103,8 @@ class QueueMethods(QueueBase):
     is_paused = changes.is_paused
     get_turn = inspection.get_turn
     get_last_event_id = inspection.get_last_event_id
-    get_settings = oversight.get_settings
-    reconfigure = oversight.reconfigure
+    get_settings = stored_settings.get_settings
+    reconfigure = stored_settings.reconfigure
     clean = bulk.clean
     purge = bulk.purge
     obliterate = bulk.obliterate
@@ -111,12 +114,12 @@ class QueueMethods(QueueBase):
     get_metrics = measures.get_metrics
     get_failures = measures.get_failures
     get_workers = measures.get_workers
-    survey = oversight.survey
-    check = oversight.check
-    mark = oversight.mark
-    get_marks = oversight.get_marks
-    ensure_writable = oversight.ensure_writable
-    get_server_info = oversight.get_server_info
+    survey = surveying.survey
+    check = checking.check
+    mark = marks.mark
+    get_marks = marks.get_marks
+    ensure_writable = checking.ensure_writable
+    get_server_info = checking.get_server_info
 
     # Duties, which workers run beside the jobs
     run_duty_once = duties.run_duty_once
@@ -132,8 +135,8 @@ class QueueMethods(QueueBase):
     _list_waiting = reading.list_waiting
     _lanes = groups.lanes
     _listed = groups.listed
-    _counts = oversight.counts
-    _spread_settings = oversight.spread_settings
+    _counts = surveying.counts
+    _spread_settings = stored_settings.spread_settings
     _reasons = searching.reasons
     _retry_found = searching.retry_found
     _remove_found = searching.remove_found
