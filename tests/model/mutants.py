@@ -188,6 +188,12 @@ MUTANTS = [
         "arrival",
     ),
     Mutant(
+        "promotion by a person opens a window",
+        "if not by_person then gate.arrive(group.get(record.group_of(rec))) end",
+        "gate.arrive(group.get(record.group_of(rec)))",
+        "arrival",
+    ),
+    Mutant(
         "job that comes back opens a window",
         "function put_back(id, rec)\n",
         "function put_back(id, rec)\n  gate.arrive(group.get(record.group_of(rec)))\n",

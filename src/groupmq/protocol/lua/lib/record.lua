@@ -65,7 +65,6 @@ function record.priority_of(member) return MOST_2 - struct.unpack('>I2', member)
 
 -- The bytes with which all members of the same priority begin.
 function record.level_of(member) return string.sub(member, 1, 2) end
-
 -- The least score of a group (record.score) whose head has the next lower priority.
 function record.next_level(score) return (math.floor(score / PRIORITY_UNIT) + 1) * PRIORITY_UNIT end
 
