@@ -72,11 +72,11 @@ def test_recovery_takes_back_what_the_dead_held(programs: Programs, queue: Queue
     copies[0].until(lambda: queue.require_job(job.id).state == "waiting", "the job waits again")
     found = queue.require_job(job.id)
     assert (found.attempts_made, found.stalls) == (1, 1)
-    copies[0].until(lambda: any("stalled, its lease expired" in copy.log for copy in copies), "the stall is logged")
+    copies[0].until(lambda: any("because its lease expired" in copy.log for copy in copies), "the stall is logged")
     for copy in copies:
         copy.signal(signal.SIGTERM)
         assert copy.ends() == 0
-    assert sum(copy.log.count("stalled, its lease expired") for copy in copies) == 1
+    assert sum(copy.log.count("because its lease expired") for copy in copies) == 1
 
 
 def test_recovery_trims_nothing_without_a_retention_of_its_own(programs: Programs, url: str) -> None:

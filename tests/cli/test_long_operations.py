@@ -73,7 +73,7 @@ def test_purge_ends_between_two_steps_and_goes_on_later(
     interrupt("remove", 2)
     stopped = command("queue", "purge", "--yes")
     assert stopped.code == 130
-    assert f"interrupted: {2 * CHUNK:,} of {MANY:,} removed; run it again to go on" in stopped.err
+    assert f"interrupted: {2 * CHUNK:,} of {MANY:,} removed; run it again to continue" in stopped.err
     assert orders.get_job_counts().waiting == MANY - 2 * CHUNK
     assert command("queue", "purge", "--yes", "--json").json["removed"] == MANY - 2 * CHUNK
     assert orders.get_job_counts().total == 0

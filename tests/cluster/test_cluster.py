@@ -142,7 +142,7 @@ async def test_a_server_that_is_no_cluster_is_named_so(server: Any) -> None:
     for scheme, path, told in (("cluster", "", "cluster support disabled"), ("sentinel", "/mymaster", "SENTINEL")):
         url = f"redis+{scheme}://127.0.0.1:{server.port}{path}"
         queue = Queue.attach("q", url, patience=60)
-        with pytest.raises(ConfigurationError, match=rf"{told}.*; that is not a {scheme}: write redis:// for a single"):
+        with pytest.raises(ConfigurationError, match=rf"{told}.*; this is not a {scheme}: write redis:// for a single"):
             await queue.get_job_counts()
         await queue.close()
         with SyncQueue("q", url) as blocking, pytest.raises(ConfigurationError, match=told):

@@ -195,7 +195,7 @@ async def _away(queue: Queue) -> str:
 async def test_an_id_of_our_form_in_the_wrong_place_is_refused(queue: Queue) -> None:
     made = await queue.add(1, group_id="g1")
     other = next(g for g in GROUPS if place_of(g) != place_of("g1"))
-    with pytest.raises(ConfigurationError, match="has the form of ids that groupmq makes"):
+    with pytest.raises(ConfigurationError, match="looks like an id that groupmq makes"):
         await queue.add(2, group_id=other, job_id=made.id)
     assert (await queue.add(2, group_id="g1", job_id=made.id)).duplicate
 

@@ -136,7 +136,7 @@ async def test_changes_at_the_same_time_lose_none(make_queue: MakeQueue, client:
     [
         ({"exclusive": True}, "exclusive: cannot be combined with partitions=4"),
         ({"rate_limit": RateLimit(1, per=1)}, "rate_limit: cannot be combined with partitions=4"),
-        ({"partitions": 8}, "partitions: cannot be changed in place"),
+        ({"partitions": 8}, "partitions: cannot be changed by reconfigure"),
     ],
     ids=["exclusive", "rate_limit", "partitions"],
 )

@@ -33,9 +33,9 @@ from groupmq.sync import Queue
 def check(ctx: click.Context, target: Target, name: str | None, max_wait: float, prune: bool, strict: bool) -> None:
     """Check the server, and whether a queue makes progress.
 
-    Of the server: version, role, persistence, eviction, memory, scripts, functions, clock. Of a queue: its workers; the
-    longest wait of a job that could start now; the longest wait in a group that is held, with the group, what holds it
-    and until when; and whether failed jobs were dropped because there were more than keep_failed.
+    Checks the version, role, persistence, eviction, memory, scripts, functions and clock of the server. For a queue it
+    checks the workers, the longest wait of a job that could start now, the longest wait in a held group (with the
+    group, what holds it and until when), and whether failed jobs were dropped because of keep_failed.
     Exit code 0: nothing failed (warnings count only with --strict). 1: a check failed. 3: the server cannot be reached.
     """
     pruned = Queue.prune_libraries(target.url, prefix=target.prefix) if prune else []

@@ -84,12 +84,12 @@ class DutyLoop:
                 self.report.ready = False
                 if self._patience is not None and time.monotonic() - reached >= self._patience:
                     raise ConnectionLost(f"gave up: no answer for {self._patience:g} s ({error})") from error
-                _logger.warning("%s; trying again", error)
                 pause = wait = min(pause * 2, _LONGEST_PAUSE, self._patience or _LONGEST_PAUSE)
+                _logger.warning("%s of queue %s: %s; trying again in %g s", self._duty, self._queue.name, error, pause)
             else:
                 wait = self._interval if wait is None else min(wait, self._interval)
             await self._sleep(wait)
-        _logger.info("%s ended", self._duty)
+        _logger.info("%s of queue %s stopped", self._duty, self._queue.name)
         return DONE
 
     async def _start(self) -> None:
@@ -104,7 +104,7 @@ class DutyLoop:
             wait = await self._run_duty()
         except QueueNotFound as error:
             if self.report.state != "waiting":
-                _logger.warning("%s; waiting for it", error)
+                _logger.warning("%s; %s waits until then", error, self._duty)
                 self.report.state = "waiting"
             return None
         if self.report.state == "waiting":
@@ -126,13 +126,14 @@ class DutyLoop:
 
     def _log(self, report: DutyReport) -> None:
         for error in report.errors:
-            _logger.warning("%s", error)
+            _logger.warning("queue %s: %s; other repeating jobs are not affected", self._queue.name, error)
         if self._duty == "scheduler" and report.done:
             done = report.added, report.promoted, report.unparked
             _logger.debug("added %d ticks, promoted %d delayed jobs, unparked %d groups", *done)
         gone = report.gone_workers
         if gone:
-            _logger.info("%s stopped without deregistering: %s", number(len(gone), "worker"), ", ".join(gone[:5]))
+            text = "queue %s: forgot %s that stopped without deregistering: %s"
+            _logger.info(text, self._queue.name, number(len(gone), "worker"), ", ".join(gone[:5]))
 
     def _stop(self) -> None:
         self._over.set()

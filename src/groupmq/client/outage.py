@@ -102,7 +102,7 @@ class OutageLog:
             self._logger.warning("%s cannot %s: %s. %s", self._who, outage.task, text, state)
         else:
             self._logger.warning(
-                "%s still cannot %s, after %s and %d tries: %s. It goes on trying",
+                "%s still cannot %s, after %s and %d tries: %s. It keeps trying",
                 self._who,
                 outage.task,
                 length,

@@ -59,8 +59,8 @@ class Durability:
         """The commands that are sent behind a call, in the same write on the same connection.
 
         The server waits for the last write of that connection. A call that was sent again, or adds a job that exists,
-        writes nothing, and the wait for it would end at once. So a write of our own comes first: it follows everything
-        that the server has written until then. `key` is its key, which expires.
+        writes nothing, and the wait for it would end at once. So a write of our own precedes the wait: it comes after
+        everything that the server has written by then. `key` is its key, which expires.
         """
         counted = ("WAITAOF", 1, self.replicas) if self.fsync else ("WAIT", self.replicas)
         return ("SET", key, "1", "PX", _KEY_MS), (*counted, self.timeout_ms)

@@ -71,5 +71,5 @@ def instant_of(ms: int | float) -> datetime:
 
 
 def moment(ms: int | float) -> datetime | None:
-    """The same where 0 is "never"."""
+    """Like `instant_of`, but 0 means "never" and gives None."""
     return instant_of(ms) if ms else None

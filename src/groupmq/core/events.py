@@ -117,7 +117,8 @@ def read(raw: Any, serializer: Serializer) -> Entry:
     try:
         return _read(raw, serializer)
     except Exception as error:
-        _logger.warning("skipped unreadable entry %s of an event log: %s", raw[0].decode(), message_of(error))
+        text = "entry %s of an event log cannot be read; its events are skipped: %s"
+        _logger.warning(text, raw[0].decode(), message_of(error))
         return Entry(raw[0].decode(), UNREADABLE, [])
 
 

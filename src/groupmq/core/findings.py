@@ -102,7 +102,7 @@ def clock(skew: float) -> Finding:
     """How far the server's clock is from ours; all of a queue's times are the server's."""
     if abs(skew) > MOST_SKEW:
         side = "ahead of" if skew > 0 else "behind"
-        hint = "synchronise the clocks: run_at is a time of this machine, but the server starts the job by its own"
+        hint = "synchronise the clocks: run_at is set by this machine's clock, but jobs start by the server's"
         return Finding("clock", WARN, f"{span(abs(skew))} {side} this machine", hint)
     return Finding("clock", OK, f"within {span(MOST_SKEW)} of this machine")
 
@@ -133,7 +133,7 @@ def workers(alive: int, counts: JobCounts, *, paused: bool) -> Finding:
         hint = "start one: groupmq worker MODULE:HANDLER --queue NAME"
         return Finding("workers", FAIL, f"none alive, {number(counts.waiting, 'job')} waiting", hint)
     if undone:
-        return Finding("workers", WARN, f"none alive, {number(undone, 'job')} to come")
+        return Finding("workers", WARN, f"none alive, {number(undone, 'unfinished job')}")
     return Finding("workers", WARN, "none alive, nothing to do")
 
 
@@ -150,13 +150,13 @@ def oldest(age: float | None, most: float) -> Finding:
         return Finding(name, OK, "no job that could start is waiting")
     if age > most:
         return Finding(
-            name, FAIL, f"{span(age)}, more than {span(most)}", "add workers: the job waits only for a free one"
+            name, FAIL, f"{span(age)}, more than {span(most)}", "add workers: the job only needs a free slot"
         )
     return Finding(name, OK, span(age))
 
 
 def held(queue: str, group: HeldGroup | None, most: float) -> Finding:
-    """Of the groups that are held and not paused, the one whose first job has waited longest."""
+    """The group whose first job has waited longest, among those held but not paused."""
     name = "longest held"
     if group is None:
         return Finding(name, OK, "no group with waiting jobs is held")

@@ -76,7 +76,7 @@ class JobLog:
             if isinstance(job, BaseException):
                 continue
             if job.duplicate:
-                self._line("debug", job, job.attempts_made, "existed already: nothing was added")
+                self._line("debug", job, job.attempts_made, "exists already; nothing was added")
             elif job.run_at is not None:
                 self._line("debug", job, 0, "added: it may start at %s", job.run_at.isoformat(timespec="milliseconds"))
             else:
@@ -89,7 +89,7 @@ class JobLog:
     # A caller that ends jobs by their ids. Its calls do not read the jobs, so their groups are not known.
 
     def removed(self, job_id: str) -> None:
-        self._write_by_id("debug", job_id, "was removed by a call; a handler that runs it is stopped")
+        self._write_by_id("debug", job_id, "was removed by a call; if it was running, its handler is stopped")
 
     def stopped(self, job_id: str, state: str) -> None:
         """`state`: the state in which `cancel` found the job."""
@@ -99,7 +99,7 @@ class JobLog:
     def failed_by_hand(self, job_id: str, reason: str) -> None:
         """Log at INFO, as for a job that is cancelled while it runs: a person asked for it."""
         self._write_by_id(
-            "info", job_id, "was failed for good by a call: %r. A handler that runs it is stopped", reason
+            "info", job_id, "was failed for good by a call: %r. If it was running, its handler is stopped", reason
         )
 
     # A worker
@@ -184,7 +184,7 @@ class JobLog:
             "info",
             job,
             job.attempts_made,
-            "asked to be called later: %s. No attempt was used; it starts again in %g s",
+            "was snoozed by its handler: %s. No attempt was used; it starts again in %g s",
             reason,
             delay_ms / 1000,
         )
@@ -215,7 +215,7 @@ class JobLog:
             "warning",
             job,
             job.attempts_made + 1,
-            "is no longer leased to worker %s: this run is not recorded; unless the job has ended, it runs again",
+            "is no longer leased to worker %s: this run is not recorded, and the job runs again unless it has ended",
             self._worker,
         )
 
@@ -229,7 +229,7 @@ class JobLog:
             level, next_step = "info", f"it was cancelled and does not run again{_and_group(job, 'goes on')}"
         else:
             level, next_step = "error", f"it has failed for good. {self._after_failure(job, blocks=job.blocks)}"
-        self._write(level, job.id, job.group_id, None, "stalled, its lease expired: %s", next_step)
+        self._write(level, job.id, job.group_id, None, "stalled because its lease expired: %s", next_step)
 
     def expired(self, job: Expiry) -> None:
         next_step = self._after_failure(job, blocks=job.blocks)

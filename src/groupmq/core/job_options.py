@@ -25,7 +25,7 @@ class JobOptions(TypedDict, total=False):
     run_at: Instant | None
     """Do not start the job before this instant."""
     max_attempts: int | None
-    """How many attempts the job has. Default: that of the worker, else of the queue."""
+    """How many attempts the job has. Default: the worker's number, else the queue's."""
     timeout: Duration | None
     """Cancel the handler after this long."""
     backoff: BackoffPolicy | Duration | None

@@ -81,7 +81,7 @@ class RetryReport:
     sample: list[str] = field(default_factory=list)
     """Ids of the first ten that matched."""
     overtaken: int = 0
-    """Of a dry run: jobs that would run after others of their group which stood behind them and have started since.
+    """In a dry run: jobs that would run after jobs of their group that stood behind them but have started since.
     Completed jobs that are no longer kept are not seen."""
     overtaken_sample: list[str] = field(default_factory=list)
     """Ids of the first ten of these."""
@@ -132,7 +132,7 @@ class FailureGroups:
     since: datetime | None
     """When the earliest of the jobs looked at failed; None if there is none."""
     until: datetime | None
-    """Now."""
+    """The time of this answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +154,11 @@ class GroupPage(Generic[J]):
 
     groups: list[Lane[J]]
     total: int
-    """Groups that have a live job; of a search for blocked groups, all that are blocked."""
+    """Groups that have a live job; in a search for blocked groups, all groups that are blocked."""
     scanned: int
     """Groups that were looked at."""
     matched: int
-    """Of these, the groups that satisfy `match` and `state`; `groups` has the first of them."""
+    """Scanned groups that satisfy `match` and `state`; `groups` has the first of them."""
     complete: bool
     """All groups and all running jobs were looked at. Otherwise another group may belong among the first, and a lane
     may lack running or next jobs that its counts include."""

@@ -51,7 +51,7 @@ class QueueArguments(TypedDict, total=False):
     job_timeout: Duration
     """The lease: a job that gets no heartbeat for this long is taken back."""
     max_attempts: int
-    """How many attempts a job has that sets no number of its own."""
+    """How many attempts a job has if it does not set a number itself."""
     backoff: BackoffPolicy | Duration
     """The wait before the next attempt: a Backoff, seconds, or a function of the attempt, or of attempt and error."""
     on_retry: OnRetry
@@ -94,7 +94,7 @@ class QueueArguments(TypedDict, total=False):
     durability: DurabilityName | Durability
     """`replicated`, `fsync`: an add returns only when its job is on replicas, or on disk."""
     prefix: str
-    """The beginning of all keys."""
+    """The prefix of all keys."""
     logger: Logger | Literal[True] | None
     """An object with the methods of a logger; True: the console."""
 
@@ -272,7 +272,7 @@ class QueueOptions:
 
     @property
     def as_stored(self) -> QueueOptions:
-        """With one partition if no number was given: that is how a queue without partitions is stored."""
+        """These options, with one partition if no number was given, which is how such a queue is stored."""
         return replace(self, partitions=self.partitions or 1)
 
     @property
@@ -332,5 +332,5 @@ AS_STORED: dict[str, Any] = {
     "keep_completed": Retention(),
     "keep_failed": Retention(),
 }
-"""How a tool handles the jobs of a queue with which no such settings are stored. It does not know how many attempts
-workers give a job, nor how many finished jobs they keep, so it neither fails a job early nor removes what they keep."""
+"""How a tool handles the jobs of a queue that has no such settings stored. It does not know how many attempts workers
+give a job, nor how many finished jobs they keep, so it neither fails a job early nor removes jobs that they keep."""

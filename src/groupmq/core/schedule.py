@@ -145,7 +145,7 @@ class Cron(_Repeat):
         text(self.pattern, "Cron.pattern")
         zone(self.tz)
         if next(_cron_ticks(self.pattern, self.tz, 0), None) is None:
-            raise ConfigurationError.expected("Cron.pattern", "a pattern that ticks some day", self.pattern)
+            raise ConfigurationError.expected("Cron.pattern", "a pattern that matches some future time", self.pattern)
 
     def describe(self) -> str:
         return f"cron {' '.join(self.pattern.split())} ({self.tz})"

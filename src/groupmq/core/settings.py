@@ -171,7 +171,7 @@ def changed(settings: QueueSettings, name: str, changes: QueueArguments) -> Queu
     for one in changes:
         if one == "partitions":
             raise ConfigurationError(
-                "partitions: cannot be changed in place; Queue.repartition moves the jobs to other partitions"
+                "partitions: cannot be changed by reconfigure(); Queue.repartition() moves the jobs to other partitions"
             )
         if one not in HANDLING and one not in SHARED:
             raise ConfigurationError(

@@ -147,12 +147,12 @@ class Snapshot:
 
     @property
     def attempt(self) -> int:
-        """Number of the current run, from 1. If the job has ended, of its last run, 0 = none. Else of the next run."""
+        """Number of the current run, from 1; of the last run if the job has ended (0 = none); else of the next run."""
         return self.attempts_made if self.state in _FINISHED else self.attempts_made + 1
 
     @property
     def own_max_attempts(self) -> int | None:
-        """The `max_attempts` that the job itself was given; None = it has that of the worker, or of the queue."""
+        """The `max_attempts` that the job itself was given; None = that of the worker or the queue applies."""
         return self.max_attempts if self._sets_attempts else None
 
     @property

@@ -87,7 +87,7 @@ class QueueSurvey:
     counts: JobCounts
     totals: JobTotals
     last_hour: JobTotals
-    """Of the last hour; `added` is not known and 0."""
+    """The totals of the last hour; `added` is unknown, so it is 0."""
     oldest_wait: float | None
     """Seconds that the longest-waiting job that could start now has waited."""
     longest_held: HeldGroup | None = None
@@ -103,13 +103,13 @@ class QueueSurvey:
     groups_blocked: int = 0
     """Groups that a failed job blocks."""
     blocked: tuple[GroupInfo, ...] = ()
-    """Of these, the ones that have been blocked longest."""
+    """The groups that have been blocked longest."""
     breakers_open: int = 0
     """Groups whose breaker is open."""
     breakers: tuple[GroupInfo, ...] = ()
-    """Of these, the ones whose breaker has been open longest."""
+    """The groups whose breaker has been open longest."""
     longest_held_unpaused: HeldGroup | None = None
-    """Of the groups that no operator has paused, the one that has been held longest: a pause hides no other hold."""
+    """The longest-held group that no operator has paused: otherwise an old pause would hide all other holds."""
 
     @property
     def most_delayed(self) -> tuple[GroupActivity, ...]:

@@ -187,7 +187,7 @@ class Metrics:
     retried: int
     stalled: int
     lost: int
-    """Jobs whose record was deleted behind the queue's back."""
+    """Jobs whose record was deleted by something other than groupmq."""
     rate_limited: int
     """Runs that ended with RateLimited."""
     lease_lost: int
@@ -210,7 +210,7 @@ class Metrics:
 
     Grows when workers are too few. Jobs behind a held group do not count here."""
     longest_held: HeldGroup | None = None
-    """Of the groups that cannot start their first job, the one whose first job has waited longest; else None.
+    """The group that cannot start its first job and whose first job has waited longest; None if there is none.
 
     Grows while one group is held, however many workers there are."""
     groups_blocked: int = 0
@@ -222,7 +222,7 @@ class Metrics:
     longest_breaker_open: float | None = None
     """Seconds that the breaker which opened first has been open; None if none is."""
     longest_held_unpaused: HeldGroup | None = None
-    """The same as `longest_held`, of groups that no operator has paused: an old pause hides no other hold."""
+    """Like `longest_held`, without paused groups: otherwise an old pause would hide all other holds."""
 
     @property
     def processed(self) -> int:

@@ -31,9 +31,9 @@ class ProcessArguments(TypedDict, total=False):
     heartbeat: Duration | None
     """The time between two renewals of leases. Default: a third of `job_timeout`."""
     max_attempts: int | None
-    """How many attempts a job has that sets no number of its own. Default: that of the queue."""
+    """How many attempts a job has if it does not set a number itself. Default: the queue's."""
     backoff: BackoffPolicy | Duration | None
-    """How long a job that has no back-off of its own waits for its next attempt. Default: that of the queue."""
+    """How long a job without its own back-off waits for its next attempt. Default: the queue's."""
     on_error: Callable[..., Any] | None
     """Called with the error and the job of each failed attempt; without a job if the server is out of reach."""
     maintenance: bool

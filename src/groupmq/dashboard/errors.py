@@ -54,10 +54,10 @@ def _parts(error: Exception) -> tuple[int, str, str, str]:
     if isinstance(error, HTTPException):
         return error.status_code, _TITLES.get(error.status_code, "That did not work"), "", ""
     if isinstance(error, msgspec.ValidationError):
-        return 400, "The address is not understood", f"{error}.", "Go back and choose from the page."
+        return 400, "The address is not valid", f"{error}.", "Go back and choose from the page."
     if isinstance(error, GroupMQError):
         return _parts_of_queue_error(error)
-    _logger.error("a page of the dashboard failed", exc_info=error)
+    _logger.error("a dashboard request failed; the reader gets an error page", exc_info=error)
     return 500, "Something went wrong here", "The error is in the log of the dashboard.", "Try again."
 
 
@@ -69,7 +69,8 @@ def _parts_of_queue_error(error: GroupMQError) -> tuple[int, str, str, str]:
         return 404, "No such queue", "There is no queue of this name here.", "A queue exists from its first job on."
     if isinstance(error, WrongState):
         wanted = " or ".join(error.expected)
-        return 409, "Not in this state", f"Job {error.job_id!r} is {error.actual}; it would have to be {wanted}.", ""
+        text = f"Job {error.job_id!r} is {error.actual}; this works only if it is {wanted}."
+        return 409, "Not in this state", text, ""
     if isinstance(error, GroupFull):
         return 409, "The group is full", "It has as many live jobs as it may have; nothing was added.", ""
     if isinstance(error, PayloadTooLarge):
@@ -79,7 +80,7 @@ def _parts_of_queue_error(error: GroupMQError) -> tuple[int, str, str, str]:
     if isinstance(error, ConnectionLost | ServerRefused):
         text = "The server that holds the queues does not answer, or refuses for now."
         return 503, "The server cannot be reached", text, "Jobs that are stored are safe. This page tries again."
-    _logger.error("a call of the dashboard failed: %s", type(error).__name__)
+    _logger.error("a call to the server failed (%s); the reader gets an error page", type(error).__name__)
     return 500, "Something went wrong", "The server refused a call; see the log of the dashboard.", "Try again."
 
 

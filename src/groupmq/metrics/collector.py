@@ -51,7 +51,7 @@ COUNTERS = {
     "groupmq_jobs_failed": "Jobs that failed for good",
     "groupmq_jobs_retried": "Attempts that failed and were followed by another",
     "groupmq_jobs_stalled": "Leases that expired",
-    "groupmq_jobs_lost": "Jobs whose record was deleted behind the queue's back",
+    "groupmq_jobs_lost": "Jobs whose record was deleted by something other than groupmq",
     "groupmq_jobs_rate_limited": "Runs that ended with RateLimited",
     "groupmq_jobs_lease_lost": "Outcomes that were refused because the worker no longer held the lease",
 }

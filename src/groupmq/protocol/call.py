@@ -56,7 +56,7 @@ class StoredState(NamedTuple):
     reason: str = ""
     stack: str = ""
     fence: int = 0
-    """Of the last run."""
+    """The fence of the last run."""
     error: str = ""
     """Class of the error that the last run raised, with its path."""
 

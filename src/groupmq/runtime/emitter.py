@@ -75,7 +75,7 @@ class Emitter:
             left = end - loop.time()
             if left <= 0:
                 self._logger.error(
-                    "%slisteners that did not end within %.1f s are cancelled: %d", self._prefix, timeout, len(tasks)
+                    "%s%d listeners did not end within %.1f s and are cancelled", self._prefix, len(tasks), timeout
                 )
                 for task in tasks:
                     task.cancel()
@@ -104,7 +104,8 @@ class Emitter:
 
 def complain(logger: Logger, event: str, error: BaseException, prefix: str = "") -> None:
     """Log an error that a listener raised."""
-    logger.error("%sa listener of %r raised %s: %s", prefix, event, type(error).__name__, message_of(error))
+    text = "%sa listener of %r raised %s: %s; nothing else is affected"
+    logger.error(text, prefix, event, type(error).__name__, message_of(error))
 
 
 def call_listener(logger: Logger, event: str, listener: Listener, *args: Any) -> None:

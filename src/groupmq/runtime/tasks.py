@@ -1,4 +1,4 @@
-"""Additions to asyncio's tasks: an end that is certain, cancellations that are not lost, a context per coroutine."""
+"""Additions to asyncio's tasks: cancelling until they end, never losing a cancellation, a context per coroutine."""
 
 from __future__ import annotations
 

@@ -130,7 +130,8 @@ class ConsumerSet:
         error = None if start.cancelled() else start.exception()
         if error is not None:
             options = self._options
-            options.logger.error("worker %s: one partition is not served: %s. The others go on", options.name, error)
+            text = "worker %s: one partition is not served until the worker is restarted; the others continue: %s"
+            options.logger.error(text, options.name, error)
 
     def begin_burst(self) -> None:
         """From now on, wait for no job that may become ready (`Demand.begin_burst`)."""

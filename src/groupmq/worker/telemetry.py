@@ -99,7 +99,7 @@ class Telemetry:
         self._active_listeners, self._completed_listeners = map(self.events.listeners, ("active", "completed"))
 
     def adopt(self, queue: QueueOptions) -> None:
-        """Use these settings, with which the queue is stored."""
+        """Use these settings, which are stored with the queue."""
         self._log.adopt(keeps_failed=queue.keep_failed.kept != 0, on_failed=queue.on_failed)
 
     # Jobs that come and run
@@ -125,7 +125,7 @@ class Telemetry:
 
     def unreadable(self, job_id: str, error: BaseException) -> None:
         """The record of a job cannot be read. It stays on the server; the other jobs of the answer run."""
-        unreadable = GroupMQError(f"job {job_id!r} cannot be read and is left alone: {message_of(error)}")
+        unreadable = GroupMQError(f"job {job_id!r} cannot be read; its lease will expire: {message_of(error)}")
         self._logger.warning("%s: %s", self._who, unreadable)
         self.call_failed(unreadable)
 
@@ -214,5 +214,5 @@ class Telemetry:
                 self.events.watch("on_error", outcome)
         except BaseException as broken:
             self._logger.error(
-                "%s: on_error raised %s: %s; the worker goes on", self._who, type(broken).__name__, broken
+                "%s: on_error raised %s: %s; the worker continues", self._who, type(broken).__name__, broken
             )

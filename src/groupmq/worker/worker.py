@@ -57,9 +57,8 @@ class Worker(WorkerView):
             name: The name in `get_workers` and in log lines. Default: the queue and the id of the worker.
             logger: An object with the methods of a logger; True: the console.
             heartbeat: The time between two renewals of leases. Default: a third of `job_timeout`.
-            max_attempts: How many attempts a job has that sets no number of its own. Default: that of the queue.
-            backoff: How long a job that has no back-off of its own waits for its next attempt. Default: that of the
-                queue.
+            max_attempts: How many attempts a job has if it does not set a number itself. Default: the queue's.
+            backoff: How long a job without its own back-off waits for its next attempt. Default: the queue's.
             on_error: Called with the error and the job of each failed attempt; without a job if the server is out of
                 reach.
             maintenance: Whether this worker also runs the scheduler, the recovery and the clean-up.

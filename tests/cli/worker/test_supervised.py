@@ -124,7 +124,7 @@ def test_processes_drain_when_their_supervisor_is_killed(programs: Programs, que
     program.until(lambda: programs.diary("start"), "the job runs")
     program.signal(signal.SIGKILL)
     try:
-        program.says("the supervisor has gone")
+        program.says("the supervisor is gone; draining")
         programs.open_gate()
         program.until(lambda: not any(map(is_alive, pids)), "the processes have ended")
     finally:

@@ -33,7 +33,7 @@ async def _attempts(busy: Busy) -> bool:
 
 async def test_an_action_in_the_wrong_state_is_refused(busy: Busy, site: Site) -> None:
     plan = await site.plan("retry", job=busy.ids["completed"])
-    assert plan["refused"] == "The job is completed; it would have to be failed."
+    assert plan["refused"] == "The job is completed; this works only if it is failed."
     outcome = await site.act("retry", 409, job=busy.ids["completed"])
     assert not outcome["ok"]
     assert "is completed" in outcome["text"]

@@ -150,7 +150,7 @@ async def test_what_somebody_else_has_changed_meanwhile_is_not_undone(queue: Que
     stored = await queue.get_settings()
     assert (stored.max_attempts, stored.keep_completed.count, stored.on_failed) == (9, 5, "hold")
     plan = await site.plan("reconfigure", queue=queue.name, **filled | {"max_attempts": "4"})
-    said = "It was 3 in this form, and somebody has changed it since; it is 9 now"
+    said = "The form showed 3, and somebody has changed it since; it is 9 now"
     assert fields_of(plan)["max_attempts"]["error"] == said
     await site.act("reconfigure", 422, queue=queue.name, **filled | {"max_attempts": "4"})
     assert (await queue.get_settings()).max_attempts == 9

@@ -250,7 +250,7 @@ async def test_what_was_typed_wrong_stays_and_is_explained(busy: Site, come: Com
 
 async def test_an_action_that_cannot_be_done_says_why(busy: Site, come: Come) -> None:
     page = await (await come(busy)).go("/queues/orders/actions/retry?job=waits-0")
-    await expect(page.locator("#action")).to_contain_text("The job is waiting; it would have to be failed.")
+    await expect(page.locator("#action")).to_contain_text("The job is waiting; this works only if it is failed.")
     await expect(page.locator("#action button.primary")).to_have_count(0)
 
 

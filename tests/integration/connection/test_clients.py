@@ -187,9 +187,9 @@ async def test_many_queues_may_share_one_client(server: Server) -> None:
 @pytest.mark.parametrize("library", [redis, valkey], ids=["redis-py", "valkey-py"])
 def test_a_client_of_sentinel_that_reads_from_replicas_is_refused_at_once(library: Any) -> None:
     addresses = [("127.0.0.1", 1)]
-    with pytest.raises(ConfigurationError, match=r"^redis: .*a queue needs one of Sentinel.master_for"):
+    with pytest.raises(ConfigurationError, match=r"^redis: .*give a client from Sentinel.master_for"):
         Queue("q", library.asyncio.sentinel.Sentinel(addresses).slave_for("primary"))
-    with pytest.raises(ConfigurationError, match=r"^redis: .*a queue needs one of Sentinel.master_for"):
+    with pytest.raises(ConfigurationError, match=r"^redis: .*give a client from Sentinel.master_for"):
         SyncQueue("q", library.sentinel.Sentinel(addresses).slave_for("primary"))
 
 

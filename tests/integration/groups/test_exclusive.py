@@ -1,4 +1,4 @@
-"""Exclusive queues: one worker at a time in the whole cluster, in turns, and no worker polls for its turn."""
+"""Exclusive queues: one worker at a time, across all machines, in turns, and no worker polls for its turn."""
 
 from __future__ import annotations
 

@@ -52,7 +52,8 @@ async def test_a_job_that_is_ended_by_a_call_is_logged_by_the_caller(
         (
             "DEBUG",
             "groupmq.queue",
-            f"job {removed.id!r} (queue {queue.name!r}) was removed by a call; a handler that runs it is stopped",
+            f"job {removed.id!r} (queue {queue.name!r}) was removed by a call; if it was running, its "
+            "handler is stopped",
         ),
         (
             "DEBUG",
@@ -62,8 +63,8 @@ async def test_a_job_that_is_ended_by_a_call_is_logged_by_the_caller(
         (
             "INFO",
             "groupmq.queue",
-            f"job {failed.id!r} (queue {queue.name!r}) was failed for good by a call: 'not\\nwanted'. A "
-            "handler that runs it is stopped",
+            f"job {failed.id!r} (queue {queue.name!r}) was failed for good by a call: 'not\\nwanted'. If "
+            "it was running, its handler is stopped",
         ),
     ]
     assert caplog.records[-1].__dict__["job"] == failed.id
@@ -182,5 +183,5 @@ async def test_adds_that_add_nothing_now_say_so(queue: Queue, caplog: pytest.Log
     assert at is not None
     assert [text for _, _, text in lines(caplog, later)] == [
         f"no group) added: it may start at {at.isoformat(timespec='milliseconds')}",
-        "no group) existed already: nothing was added",
+        "no group) exists already; nothing was added",
     ]

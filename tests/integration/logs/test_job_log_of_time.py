@@ -42,13 +42,13 @@ async def test_stalls_and_lost_leases_are_logged_with_queue_and_group(
     assert [(level, text) for level, _, text in lines(caplog, job) if level != "DEBUG"] == [
         (
             "ERROR",
-            "group 'g') stalled, its lease expired: it has failed for good. It is kept until it is retried or removed, "
-            "and its group goes on",
+            "group 'g') stalled because its lease expired: it has failed for good. It is kept until it is retried or "
+            "removed, and its group goes on",
         ),
         (
             "WARNING",
-            "group 'g') is no longer leased to worker dead: this run is not recorded; unless the job has ended, it "
-            "runs again",
+            "group 'g') is no longer leased to worker dead: this run is not recorded, and the job runs "
+            "again unless it has ended",
         ),
     ]
 
@@ -129,7 +129,7 @@ async def test_a_cancelled_job_whose_lease_expires_is_no_error(
     assert ("INFO", "groupmq.queue") in [line[:2] for line in lines(caplog, job)]
     [text] = [text for level, name, text in lines(caplog, job) if (level, name) == ("INFO", "groupmq.queue")]
     assert text == (
-        "group 'g') stalled, its lease expired: it was cancelled and does not run again, and its group goes on"
+        "group 'g') stalled because its lease expired: it was cancelled and does not run again, and its group goes on"
     )
     assert "ERROR" not in [level for level, *_ in lines(caplog, job)]
 

@@ -122,7 +122,7 @@ async def test_the_blocking_handler_is_named_with_its_job_and_line_and_shown(
     assert await short.wait_for_empty(10)
     lines = [record.getMessage() for record in caplog.records if "event loop" in record.getMessage()]
     assert re.search(rf"blocked for 0\.\d s by job {jobs[AT].id}", "\n".join(lines))
-    assert "the event loop runs again after" in lines[-1]
+    assert "the event loop has recovered after" in lines[-1]
 
 
 async def test_a_loop_that_is_only_busy_is_not_blamed(queue: Queue) -> None:

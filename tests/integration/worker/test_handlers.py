@@ -94,7 +94,7 @@ async def test_a_process_that_dies_fails_the_attempt_and_the_next_job_gets_a_new
     fine = await queue.add("fine", group_id="g")
     await Worker(queue, handlers.by_word, executor="process").run(burst=True)
     assert (await finished(queue, dead)).state == "failed"
-    assert "ended without an answer" in ((await finished(queue, dead)).failed_reason or "")
+    assert "ended without a result" in ((await finished(queue, dead)).failed_reason or "")
     assert (await finished(queue, fine)).state == "completed"
 
 

@@ -187,7 +187,7 @@ async def test_a_listener_that_hangs_keeps_close_no_longer_than_its_timeout(
             await worker.start()
             assert await queue.wait_for_empty(5)
             await worker.close(timeout=0.1)
-    assert "listeners that did not end within" in caplog.text
+    assert "listeners did not end within" in caplog.text
 
 
 async def test_options_that_do_not_fit_the_stored_settings_are_refused_at_every_start(make_queue: MakeQueue) -> None:

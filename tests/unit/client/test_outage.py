@@ -116,7 +116,7 @@ def test_a_summary_counts_the_tries_of_all_parts(watch: Watch) -> None:
         watch.fail(RENEW, after=0.5)
     assert watch.lines[1:] == [
         "worker w of queue orders still cannot take jobs, after 10.0 s and 22 tries: the server at here cannot be "
-        "reached: refused. It goes on trying"
+        "reached: refused. It keeps trying"
     ]
 
 

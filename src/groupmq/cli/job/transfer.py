@@ -40,7 +40,7 @@ _IN_MEMORY = 16 * 1024 * 1024
 def export_jobs(target: Target, states: tuple[str, ...], group_id: str | None, output: str) -> None:
     """Write jobs as JSON lines, one job each, in a form that `job import` reads.
 
-    Nothing is changed. For an exact picture pause the queue first: jobs that move while they are read may be missed.
+    Nothing is changed. For an exact copy, pause the queue first: jobs that move while they are read may be missed.
     """
     with target.existing() as queue, _writable(output) as file:
         ids = {state: ids_of(queue, state, group_id=group_id) for state in states or ("waiting", "delayed")}

@@ -34,7 +34,7 @@ def running_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--unreachable-timeout",
             type=DurationType(0.1),
             metavar="TIME",
-            help="Exit with 3 after the server was out of reach this long. [default: 3 at start, never later]",
+            help="Exit with code 3 if the server is out of reach this long. [default: 3 at start, never later]",
         ),
     ):
         command = option(command)

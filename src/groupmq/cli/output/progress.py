@@ -63,7 +63,7 @@ class LongWork:
             if target.as_json:
                 show(target, {**more, verb: self.done, "interrupted": True}, lambda: None)
             of = f" of {self.total:,}" if self.total else ""
-            fail(f"interrupted: {self.done:,}{of} {verb}; run it again to go on", INTERRUPTED)
+            fail(f"interrupted: {self.done:,}{of} {verb}; run it again to continue", INTERRUPTED)
         show(target, {**more, verb: self.done, "interrupted": False}, text or (lambda: f"{self.done:,} {verb}"))
 
     def __enter__(self) -> Self:

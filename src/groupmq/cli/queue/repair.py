@@ -13,13 +13,13 @@ from groupmq.cli.output.answers import plain, show
 from groupmq.cli.output.progress import LongWork
 
 
-@click.command(short_help="Look for damage, and mend it.", epilog=examples("groupmq queue repair orders"))
+@click.command(short_help="Find damage and repair it.", epilog=examples("groupmq queue repair orders"))
 @queue_argument
 @target_options
 def repair(target: Target, name: str | None) -> None:
-    """Check every structure of a queue against every other, and mend what does not agree.
+    """Check all structures of a queue against each other, and repair any disagreement.
 
-    The queue can be in use meanwhile. Normally there is nothing to mend; after a restored backup, or when keys were
+    The queue can stay in use. Normally there is nothing to repair; after a restored backup, or when keys were
     edited by hand, there may be.
     """
     report = RepairReport()
@@ -33,7 +33,7 @@ def repair(target: Target, name: str | None) -> None:
 def _repaired(report: RepairReport) -> Table | str:
     looked = f"{tables.number(report.jobs, 'job')} and {tables.number(report.groups, 'group')} checked"
     if report.clean:
-        return f"{looked}, nothing to mend"
+        return f"{looked}, nothing to repair"
     mended = [(kind, len(ids), tables.words(", ".join(ids), 60)) for kind, ids in sorted(report.mended.items())]
     found = tables.table(("MENDED", "HOW MANY", "WHICH"), mended)
     found.caption, found.caption_justify = looked, "left"

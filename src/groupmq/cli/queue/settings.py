@@ -30,8 +30,8 @@ from groupmq.wording import setting as spelled
 def settings(target: Target, name: str | None, changes: tuple[str, ...]) -> None:
     """Show the settings that are stored with a queue, or change some of them in one write.
 
-    They hold for every process that gives no value of its own. Running processes use a change from their next call on;
-    a process that is started with another value is refused.
+    They apply to every process that does not give its own value. Running processes use a change from their next call
+    on; a process that is started with another value is refused.
 
     \b
     Durations   30, 500ms, 10m, 2h, 7d      job_timeout, priority_ageing

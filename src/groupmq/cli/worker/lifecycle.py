@@ -86,7 +86,7 @@ class WorkerLifecycle:
         try:
             await self._work(started)
         except asyncio.CancelledError:
-            _logger.info("stopped before there was anything to drain")
+            _logger.info("stopped while starting; there were no jobs to drain")
         except GroupMQError as error:
             logs.last_words(str(error), self._plan.log_format)
             logging.disable(logging.WARNING)  # no warning that the module's own workers never started
@@ -161,7 +161,7 @@ class WorkerLifecycle:
                 return
         asyncio.get_running_loop().remove_reader(self._link)
         if self._stages is not None and self._stages.received == 0:
-            _logger.warning("the supervisor has gone")
+            _logger.warning("the supervisor is gone; draining")
             self._stages.next()
 
     # Reporting

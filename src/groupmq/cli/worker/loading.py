@@ -180,4 +180,4 @@ async def _until_made(plan: WorkerPlan, name: str, waiting: Callable[[bool], Non
                 waiting(True)
             except GroupMQError as error:
                 waiting(False)
-                _logger.warning("%s; trying again", error)
+                _logger.warning("waiting for queue %s: %s; trying again", name, error)

@@ -86,7 +86,8 @@ class SupervisedProcess:
                     ids = await Worker.take_back(bequest)
             except (GroupMQError, TimeoutError) as error:
                 why = str(error) or "no answer in time"
-                _logger.warning("jobs of process %d run again when their leases expire (%s)", pid, why)
+                text = "jobs of process %d cannot be given back (%s); they run again when their leases expire"
+                _logger.warning(text, pid, why)
             else:
                 if ids:
                     _logger.warning("%s of process %d went back to the queue", number(len(ids), "running job"), pid)

@@ -1,4 +1,4 @@
-"""Cursors: where a page ended, as one text that callers hand back, opaque to them and safe in a URL."""
+"""Cursors: the position where a page ended, as text that is opaque to callers and safe in a URL."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class Exchange(asyncio.Protocol):
         waiter = self._waiter
         if waiter is None or waiter.done() or len(replies) > self._count:
             if replies:
-                # Nothing was asked for: the next reply would be taken for that of another command.
+                # No command is waiting for a reply: this one would be taken for the reply to the next command.
                 self._lost = True
                 self._fail(ConnectionClosed("the server has sent a reply that nothing asked for"))
                 self._transport.abort()

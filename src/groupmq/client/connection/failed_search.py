@@ -34,7 +34,7 @@ class FailedSearch:
         if self._errors and len(refusals) == len(known):
             return ServerRefused(refusals[0].kind, told)
         if self._errors and all(any(words in str(error) for words in _OTHER_KIND) for error in self._errors):
-            return ConfigurationError(f"redis: {told}; that is not a {kind}: write redis:// for a single server")
+            return ConfigurationError(f"redis: {told}; this is not a {kind}: write redis:// for a single server")
         lost = Unreachable(told)
         if self._errors and all(speaks_no_tls(error) for error in self._errors):
             lost.__cause__ = self._errors[0]

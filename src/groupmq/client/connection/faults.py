@@ -35,8 +35,8 @@ _BY_CLASS = {
     "MasterDownError": "MASTERDOWN",
 }
 _OTHER_SLOT = (
-    "is a node of a cluster and does not own the slot of this queue; write redis+cluster:// in place of redis://, "
-    "and the queue is found wherever it is"
+    "is a node of a cluster and does not own the slot of this queue; write redis+cluster:// instead of redis://, "
+    "which finds the owner of the slot"
 )
 # Errors of scripts in a slot that is being moved, or in a cluster that is down, do not begin with an error code.
 _IN_SCRIPT = {"access a non local key in a cluster node": "TRYAGAIN", "while the cluster is down": "CLUSTERDOWN"}
@@ -154,7 +154,7 @@ def speaks_no_tls(error: BaseException) -> bool:
 def _tls(error: BaseException, where: str) -> str:
     """A hint about TLS: a server without it answers the handshake not at all, or with bytes that cannot be read."""
     if where.startswith("rediss") and any(map(speaks_no_tls, _with_causes(error))):
-        return "; does that port speak TLS? rediss:// needs it, redis:// does without"
+        return "; does that port speak TLS? If not, write redis:// instead of rediss://"
     return ""
 
 

@@ -308,7 +308,8 @@ class FunctionClient:
                 return call.parse(reply[0])
             # The queue is gone (flushed, obliterated) or has another format: opening it shows which.
             await self.open()
-        raise ScriptError(f"{script.name}: the queue {session.options.name!r} disappears as fast as it is opened")
+        name = session.options.name
+        raise ScriptError(f"{script.name}: queue {name!r} was deleted each time it was opened")
 
     async def _learn(self) -> None:
         """Read the stored settings, which have changed, so that calls use them from now on."""

@@ -1,4 +1,4 @@
-"""Connections that have found their server, in an event loop or not: whether it is, and still is, the primary."""
+"""Connections that have found their server, of both clients: they check that it is, and still is, the primary."""
 
 from __future__ import annotations
 

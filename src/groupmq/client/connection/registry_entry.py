@@ -50,7 +50,7 @@ class RegistryEntry:
         self._warn(known)
 
     def not_removed(self, error: GroupMQError) -> None:
-        self._logger.debug("queue %s is still in the list of queues: %s", self.name, error)
+        self._logger.debug("queue %s stays in the list of queues until Queue.list() removes it: %s", self.name, error)
 
     def _warn(self, error: GroupMQError) -> None:
         this = self._where, self.prefix, self.name

@@ -105,10 +105,10 @@ def described(client: Any) -> Topology | None:
 def _service_of(pool: Any) -> Topology:
     """The topology of a client of Sentinel.master_for()."""
     if not getattr(pool, "is_master", True):
-        raise ConfigurationError("redis: this client reads from replicas; a queue needs one of Sentinel.master_for()")
+        raise ConfigurationError("redis: this client reads from replicas; give a client from Sentinel.master_for()")
     asked = [sentinel.connection_pool for sentinel in pool.sentinel_manager.sentinels]
     if not asked:
-        raise ConfigurationError("redis: this client of Sentinel.master_for() knows no sentinel")
+        raise ConfigurationError("redis: the Sentinel of this client has no sentinels")
     nodes = tuple((str(one.connection_kwargs["host"]), int(one.connection_kwargs["port"])) for one in asked)
     options, tls = _server_options(pool.connection_kwargs.items()), _has_tls(pool)
     where = _shown("sentinel", nodes, f"{pool.service_name}/{options.get('db', 0)}", tls=tls)

@@ -55,7 +55,7 @@ class Hub:
     def _outage_log(self) -> OutageLog:
         next_step = f"it tries again, with pauses of up to {LONGEST_PAUSE:g} s"
         log = OutageLog(
-            f"the listener for events at {self._where}", next_step, "continues in the log where it was", _logger
+            f"the listener for events at {self._where}", next_step, "then resumes where it stopped", _logger
         )
         log.answered(_READ, time.monotonic())  # a channel has just asked for the end of its log
         return log

@@ -62,7 +62,7 @@ class Repartition:
         return await self._connection.command(*parts, key=on)
 
     async def pending(self) -> tuple[int, int, str] | None:
-        """From how many to how many, and how far an earlier run has come; None if none was begun."""
+        """The old and new number of partitions, and how far an earlier run got; None if none was begun."""
         schema, raw = await self._run("HMGET", self._whole.meta, "schema", "moving", on=self._whole.meta)
         if schema is None:
             raise QueueNotFound(self._name, self._connection.session.where)

@@ -1,6 +1,6 @@
-"""How a queue with partitions overrides a method: what it does is declared here, its signature in `QueueMethods` alone.
+"""How a queue with partitions overrides a method. The signature of the method stays in `QueueMethods` alone.
 
-A queue with one partition does what the method of `QueueMethods` does.
+A queue with one partition uses the method of `QueueMethods` unchanged.
 """
 
 from __future__ import annotations

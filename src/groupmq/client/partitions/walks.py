@@ -104,7 +104,7 @@ class Merged:
         return iter(page)
 
     async def _fill(self, size: int) -> None:
-        """Read on in each partition of which no job is left, so that the next job of each is known."""
+        """Read the next page of each partition whose jobs are used up, so that the next job of each is known."""
         for waiting, walk in zip(self._waiting, self._walks, strict=True):
             while not waiting and not walk.ended:
                 entries = await walk.next_page(size)

@@ -16,7 +16,7 @@ from groupmq.client.connection.replies import decoded
 from groupmq.protocol import commands
 
 YOUNG_MS = 600_000
-"""An entry as young as this may belong to an add under way. No call is tried for that long."""
+"""A younger entry may belong to an add that is still under way; no call is retried for longer than this."""
 SLOW_ADD = 60.0
 """Seconds. An add that took longer writes its entries again: they may have been swept while its process was
 suspended."""

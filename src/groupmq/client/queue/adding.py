@@ -43,7 +43,7 @@ async def add(queue: QueueMethods, /, data: Any, *, repeat: Repeat | None = None
         priority: From 0, the most urgent, to 1023. Within a group, jobs with a smaller number run first.
         delay: Do not start the job before this time has passed.
         run_at: Do not start the job before this instant.
-        max_attempts: How many attempts the job has. Default: that of the worker, else of the queue.
+        max_attempts: How many attempts the job has. Default: the worker's number, else the queue's.
         timeout: Cancel the handler after this long.
         backoff: How long to wait before the next attempt.
         on_retry: `hold`: the group waits for the next attempt. `yield`: it goes on.
@@ -83,7 +83,7 @@ async def add_many(queue: QueueMethods, items: Iterable[Mapping[str, Any] | JobD
 def drafts_of(queue: QueueMethods, items: Iterable[Mapping[str, Any] | JobDraft[Any]]) -> list[Draft]:
     """The items of an `add_many`, checked."""
     if not isinstance(items, Iterable):
-        raise ConfigurationError.expected("items", "mappings or JobDrafts, as an iterable", items)
+        raise ConfigurationError.expected("items", "an iterable of mappings or JobDrafts", items)
     return drafts_from(queue.options, items, middlewares.headers(queue._middleware))
 
 

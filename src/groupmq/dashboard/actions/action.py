@@ -61,9 +61,9 @@ class Action(ABC):
     """Names of its fields."""
     danger: ClassVar[bool] = False
     bulk: ClassVar[bool] = False
-    """Whether a task does it."""
+    """Whether a task carries it out."""
     bulk_if_many: ClassVar[bool] = False
-    """Whether a task does it when it concerns many jobs."""
+    """Whether a task carries it out if it concerns many jobs."""
 
     @abstractmethod
     async def plan(self, view: View, given: Given) -> Plan: ...

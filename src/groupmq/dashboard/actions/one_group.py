@@ -13,7 +13,7 @@ from groupmq.dashboard.documents.starting import rate_words
 from groupmq.dashboard.documents.view import View
 
 MANY = 1000
-"""Up to so many jobs of a group are cancelled while the reader waits. A task cancels more."""
+"""Up to this many jobs of a group are cancelled while the reader waits; a task cancels larger numbers."""
 _LOOK_EVERY = 0.5
 SAME_ORDER = "The order inside the group stays as it is."
 

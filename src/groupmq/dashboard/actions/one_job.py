@@ -32,7 +32,7 @@ class JobAction(Action):
         plan.sample = [view.job(job)]
         if job.state not in self.states:
             wanted = " or ".join(self.states)
-            plan.refused = f"The job is {job.state}; it would have to be {wanted}."
+            plan.refused = f"The job is {job.state}; this works only if it is {wanted}."
         return plan
 
     @abstractmethod

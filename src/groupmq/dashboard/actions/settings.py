@@ -52,7 +52,7 @@ def wanted(stored: QueueSettings, given: Given) -> WantedSettings:
             continue
         try:
             if now[name] != seen[name]:
-                raise ConfigurationError(f"{name}: it was {seen[name]} in this form, and somebody has changed it since")
+                raise ConfigurationError(f"{name}: the form showed {seen[name]}, and somebody has changed it since")
             value = read_setting(name, text)
             stored.changed(**{name: value})
             found.values[name] = value
@@ -75,7 +75,7 @@ def _seen(given: Given) -> dict[str, str]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
-        raise BadField(SEEN, "not what a form of this page sends")
+        raise BadField(SEEN, "not a value that this form sends")
     return {name: value for name, value in found.items() if name in NAMES}
 
 

@@ -150,7 +150,8 @@ class Tasks:
         else:
             task.end("failed", _problem(error))
             if not isinstance(error, GroupMQError):
-                _logger.error("task %s of the dashboard failed", task.action, exc_info=error)
+                text = "queue %s: bulk action %s failed; the finished steps stay done"
+                _logger.error(text, task.queue, task.action, exc_info=error)
         self._record(task)
 
     def _record(self, task: Task) -> None:

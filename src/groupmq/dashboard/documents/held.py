@@ -18,7 +18,7 @@ WORDS = {
     "paused": "it is paused",
     "blocked": "one of its jobs failed for good, and somebody has to resolve that job",
     "breaker": "too many attempts in a row have failed, and the group rests",
-    "window": "it waits for jobs that may arrive late and belong in front",
+    "window": "it waits for late jobs that may belong ahead of its first one",
     "rate": "it has started as many jobs as its rate limit allows",
     "rate_limited": "a handler was told to slow down and the group rests",
 }

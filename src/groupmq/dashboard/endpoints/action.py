@@ -173,7 +173,7 @@ async def plan_with_problems(
 
 
 def _not_right(problem: BadField) -> Refused:
-    return Refused(422, "A field is not right", f"{problem.name}: {problem.problem}.")
+    return Refused(422, "A field is invalid", f"{problem.name}: {problem.problem}.")
 
 
 def _with_problem(field: Field, problem: str | None, given: Given) -> Field:

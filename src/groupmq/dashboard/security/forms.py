@@ -57,7 +57,7 @@ def _json_fields(body: bytes) -> dict[str, str]:
         raise Refused(400, "The body is not a JSON object", "Send an object with the fields of the action.")
     for name, value in found.items():
         if isinstance(value, list | dict) and name != "data":
-            raise Refused(422, "A field is not right", f"{name}: expected text or a number.")
+            raise Refused(422, "A field is invalid", f"{name}: expected text or a number.")
     return {
         name: value if isinstance(value, str) and name != "data" else json.dumps(value, ensure_ascii=False)
         for name, value in found.items()

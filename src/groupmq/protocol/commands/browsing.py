@@ -33,11 +33,11 @@ class StoredAttempt(NamedTuple):
 
 class Attempts(NamedTuple):
     state: str
-    """Of the job; '' = there is none."""
+    """The state of the job; '' = there is no such job."""
     stored: StoredState
     history: list[StoredAttempt]
     run: tuple[int, int, str] | None
-    """Of the run under way: started, number, worker; None = no run is known."""
+    """The run under way: started, number, worker; None = no run is known."""
 
 
 def attempts(job_id: str, now: int | None = None) -> Call[Attempts]:
@@ -180,7 +180,7 @@ class ScannedGroup(NamedTuple):
     running: int
     delayed: int
     arrival: int
-    """Of its head, among all jobs of the queue."""
+    """The arrival number of its head, among all jobs of the queue."""
     order: float
 
 
@@ -235,7 +235,7 @@ class GroupLook(NamedTuple):
     failures: int
     """Attempts in a row that have failed, as its breaker counts them."""
     opened: int
-    """Its breaker is open and it rests until then, in ms; 0 = the breaker is closed."""
+    """Until when the group rests because its breaker is open, in ms; 0 = the breaker is closed."""
     opened_since: int
     """Since when its breaker is open, in ms; 0 = it is closed."""
     next: list[str]

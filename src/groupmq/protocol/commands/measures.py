@@ -88,7 +88,7 @@ class Startable(NamedTuple):
 
 
 class HeldHead(NamedTuple):
-    """Of the groups that cannot start their head, the one whose head has waited longest; `lua/waits.lua`."""
+    """The group that cannot start its head and whose head has waited longest; `lua/waits.lua`."""
 
     waited_ms: int
     group_id: str
@@ -116,7 +116,7 @@ class Waits(NamedTuple):
     now: int
     startable: Startable | None
     held: HeldHead | None
-    """Of the groups that are not paused."""
+    """The longest-held group that is not paused."""
     paused: HeldHead | None
     running: dict[str, int]
     """Running jobs of each worker, by its id."""

@@ -53,7 +53,7 @@ class Advanced(NamedTuple):
     tick_ms: int = -1
     """ms until the next tick of a repeating job; -1 = there is none."""
     epoch: int = 0
-    """Of this worker's turn in an exclusive queue; 0 = it has none."""
+    """The epoch of this worker's turn in an exclusive queue; 0 = it has none."""
     rows: Sequence[int] = ()
     """How many of the jobs run one after the other, row by row; empty = each alone. A reserve comes last."""
     wanted: int = 0

@@ -54,7 +54,7 @@ local groups = {}
 if gids[1] and not is_all then group.build(groups, gids, values, gate.is_everywhere()) end
 for i = 1, #gids do
   local gid, value = gids[i], values[i]
-  -- The jobs without a group are not a group. A damaged value is left to repair.
+  -- Skip the jobs without a group, which are not a group, and damaged values, which repair corrects.
   if gid ~= '' and value and #value >= 11 then
     local g = groups[gid]
     if not g then g = group_value.glance(glanced, gid, value) and glanced or group_value.read(gid, value) end

@@ -9,7 +9,7 @@ Arguments  `ids`, or `group` and `limit`
   keep        {completed, failed}: how many finished jobs to keep; a skipped job counts among them
 Reply      {per job, flat: the state it was found in ('' = no such job), and 1 = skipped, 0 = it blocks no group,
             2 = beyond the bytes that one call may read (lib/room.lua): ask again,
-            how many jobs still block the group; by id 0}
+            how many jobs still block the group; 0 if called with `ids`}
 Events     unblocked
 Cost       O(ids) or O(limit) fields in some ten commands, about 2 commands per job
 ]]

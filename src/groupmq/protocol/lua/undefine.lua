@@ -1,6 +1,6 @@
 --[[
 Remove the definition of a repeating job. The stored value must still be the one that the client has read, as in
-define.lua. This is a function of its own because it must also work when the server is out of memory.
+define.lua. It is a separate function because it must also work when the server is out of memory.
 
 Arguments
   id          id of the repeat

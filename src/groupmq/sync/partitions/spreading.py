@@ -64,8 +64,8 @@ class Spreading(Routing):
         for d, place in zip(drafts, places, strict=True):
             if d.nonce is not None and carried(d.id) not in (None, place):
                 raise ConfigurationError(
-                    f"job_id: {d.id!r} has the form of ids that groupmq makes, and its place is in another partition; "
-                    "give another id"
+                    f"job_id: {d.id!r} looks like an id that groupmq makes, for a job of another partition; "
+                    "choose another id"
                 )
         began = time.time()
         jobs = self._existing_elsewhere(drafts, places)

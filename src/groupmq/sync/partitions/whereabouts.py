@@ -17,7 +17,7 @@ from groupmq.protocol import commands
 from groupmq.sync.connection.connections import BlockingConnection
 
 YOUNG_MS = 600_000
-"""An entry as young as this may belong to an add under way. No call is tried for that long."""
+"""A younger entry may belong to an add that is still under way; no call is retried for longer than this."""
 SLOW_ADD = 60.0
 """Seconds. An add that took longer writes its entries again: they may have been swept while its process was
 suspended."""

@@ -48,7 +48,7 @@ class QueueBase:
 
         Options:
             job_timeout: The lease: a job that gets no heartbeat for this long is taken back.
-            max_attempts: How many attempts a job has that sets no number of its own.
+            max_attempts: How many attempts a job has if it does not set a number itself.
             backoff: The wait before the next attempt: a Backoff, seconds, or a function of the attempt, or of attempt
                 and error.
             on_retry: `hold`: a group waits for the next attempt of its job. `yield`: it goes on.
@@ -71,7 +71,7 @@ class QueueBase:
             max_payload: The most bytes that the data of a job, or its return value, may have.
             serializer: How data and results become bytes. `TypedJSON` keeps the types of Python.
             durability: `replicated`, `fsync`: an add returns only when its job is on replicas, or on disk.
-            prefix: The beginning of all keys.
+            prefix: The prefix of all keys.
             logger: An object with the methods of a logger; True: the console.
         """
         checked = QueueOptions.checked(name, options)

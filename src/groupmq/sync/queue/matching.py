@@ -31,7 +31,7 @@ class MatchingJobs:
 
     def __init__(self, queue: QueueMethods, wanted: JobFilter, state: str, limit: int | None, *, dry_run: bool) -> None:
         if wanted.state not in (None, state):
-            raise ConfigurationError.expected("filter", f"a JobFilter with state={state!r}, or without", wanted)
+            raise ConfigurationError.expected("filter", f"a JobFilter with state={state!r} or no state", wanted)
         self._queue = queue
         self._wanted = wanted
         self._matcher = Matcher(wanted)

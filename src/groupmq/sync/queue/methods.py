@@ -129,7 +129,7 @@ class QueueMethods(QueueBase):
     recover_delayed_groups = duties.recover_delayed_groups
     check_stalled_jobs = duties.check_stalled_jobs
 
-    # Steps of the above that a queue with partitions takes in another way
+    # Steps of these methods that work differently with partitions
     _add_repeating = repeats.add_repeating
     _walk = reading.walk
     _list_ids = reading.list_ids

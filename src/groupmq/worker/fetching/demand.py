@@ -1,8 +1,8 @@
 """When a worker calls the server and how much it asks for: one state machine, no I/O.
 
-The fetcher asks `next_call` for each requester, and says what has happened: `start`, `begin_burst`, `hint`, `sent`,
+The fetcher asks `next_call` for each requester, and reports events: `start`, `begin_burst`, `hint`, `sent`,
 `call_overdue`, `ended`, `answered`, `stop_taking`, `close`. Every decision is a value that the fetcher carries out.
-What happens to the rows and outcomes of a requester is said to its own part: `row_started`, `row_ended`, `hurry`.
+Changes to the rows and outcomes of a requester are reported to its own part: `row_started`, `row_ended`, `hurry`.
 
 Each requester has at most one call under way. As long as answers bring all that was asked for (`flowing`), both ask.
 Once an answer falls short, one asks at a time, and only after a hint: a marker on the server, the end of a timer, a
@@ -49,7 +49,7 @@ class NextCall(NamedTuple):
     row: int
     """Jobs that one row may hold."""
     fill: int
-    """Jobs to take in all, the reserve among them; 0 = no reserve."""
+    """Jobs to take in total, including the reserve; 0 = no reserve."""
     large: bool
     offer: bool | None = None
     """Whether a slot is offered if the call finds nothing to start. False: not any more, None: no change."""

@@ -40,7 +40,7 @@ class FetchListener(FreeSlots, Protocol):
         """The call has taken back these leases, of any worker, and failed these jobs past their ttl."""
 
     def dry(self) -> None:
-        """Nothing is ready."""
+        """An answer has said that nothing is ready."""
 
     def became_idle(self) -> None:
         """There is nothing to report, and no call is under way."""

@@ -39,7 +39,7 @@ class Prefetch:
         """Typical seconds of a handler; assumed to be long until runs have been seen."""
 
     def saw(self, duration: float) -> None:
-        """A handler took that many seconds."""
+        """Record that a handler took this many seconds."""
         self.typical += (duration - self.typical) * (_UP if duration > self.typical else _DOWN)
 
     @property
@@ -48,7 +48,7 @@ class Prefetch:
         return self.typical <= _INSTANT and self._most > 0
 
     def took(self, jobs: int, rows: int) -> None:
-        """A call brought so many jobs, in so many rows."""
+        """Record that a call brought this many jobs, in this many rows."""
         self._length += (jobs / rows - self._length) * _LENGTH_SMOOTHING
 
     def plan(self, room: int, in_hand: int, prefetched: int, *, reports: bool) -> tuple[int, int]:
@@ -79,7 +79,7 @@ class Prefetch:
         return self.shares_tasks and in_hand > 0 and prefetched >= _ENOUGH
 
     def fill(self, take: int, slots: int, prefetched: int) -> int:
-        """How many jobs a call that asks for `take` rows is to bring in all, the reserve among them; 0 = no reserve.
+        """How many jobs a call for `take` rows is to bring in total, including the reserve; 0 = no reserve.
 
         The reserve is small enough for the slots to run all jobs that are prefetched within some milliseconds.
         """

@@ -31,7 +31,7 @@ class Requester:
     ) -> None:
         self.name = name
         self.demand = demand
-        # Without a method of its own in between: they are called for each row.
+        # Bound directly, without a method in between: they are called for each row.
         self.row_started, self.row_ended = demand.row_started, demand.row_ended
         self._on_report = on_report
         self._on_slot = on_slot
@@ -65,7 +65,7 @@ class Requester:
         """A call was decided. It sends as many reports as one call may (`portion_of`), the next one sends the rest."""
         with self._lock:
             self.sent = self.reports[: portion_of(self.reports, kept=kept)]
-            # Emptied in place, here and in `take_unsent`: somebody may be about to append to this very list.
+            # Emptied in place, here and in `take_unsent`: another thread may be about to append to this list.
             del self.reports[: len(self.sent)]
         if self.reports:
             self.demand.hurry()

@@ -83,7 +83,7 @@ class LoopWatch:
         self._asked = self.blocked_in = None
         if blocked_in is not None and asked is not None:
             self._logger.warning(
-                "worker %s: the event loop runs again after %.1f s (%s)", self._name, self.seen - asked, blocked_in
+                "worker %s: the event loop has recovered after %.1f s (%s)", self._name, self.seen - asked, blocked_in
             )
 
     def _watch(self) -> None:
@@ -105,8 +105,8 @@ class LoopWatch:
         where = self._where(running)
         self.blocked_in = where
         self._logger.warning(
-            "worker %s: the event loop has been blocked for %.1f s by %s; no other job of this process goes on, and no "
-            "timeout or cancel can stop it. Blocking code belongs in a `def` handler or in asyncio.to_thread",
+            "worker %s: the event loop has been blocked for %.1f s by %s; no other job of this process can run, and no "
+            "timeout or cancel can stop this one. Move blocking code to a `def` handler or to asyncio.to_thread",
             self._name,
             since,
             where,

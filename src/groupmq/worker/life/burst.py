@@ -1,4 +1,4 @@
-"""When a burst is over: when no worker has anything to do at one moment."""
+"""When a burst is over: as soon as, at one moment, no worker has anything to do."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class Deadline:
-    """One deadline, which can be moved forward but never back. `changed` is set whenever a run may have ended."""
+    """One deadline, which can be made earlier but never later. `changed` is set whenever a run may have ended."""
 
     def __init__(self, changed: asyncio.Event) -> None:
         self._changed = changed

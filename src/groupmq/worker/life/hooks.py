@@ -57,7 +57,7 @@ class Hooks:
             )
         except Exception as error:
             self._logger.error(
-                "worker %s: on_shutdown raised %s: %s; the worker closes all the same",
+                "worker %s: on_shutdown raised %s: %s; the worker closes anyway",
                 self._worker,
                 type(error).__name__,
                 error,

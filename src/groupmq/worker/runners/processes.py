@@ -151,7 +151,7 @@ class HandlerProcess:
             self._pipe.close()
             if self._process.pid is not None:
                 self._process.join(1.0)
-            raise WorkerProcessDied("the process that ran the handler ended without an answer") from error
+            raise WorkerProcessDied("the process that ran the handler ended without a result") from error
 
     def kill(self) -> None:
         with self._lock:

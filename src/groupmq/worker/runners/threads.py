@@ -22,7 +22,7 @@ _MOMENT = 0.5
 
 
 class ThreadRunner:
-    """Runs `def` handlers in threads. A thread cannot be killed: one that outlives its run is left to end alone."""
+    """Runs `def` handlers in threads. A thread cannot be killed: one that outlives its run is left running."""
 
     def __init__(self, handler: Callable[[Any], Any], name: str, logger: Logger) -> None:
         self._handler = handler
@@ -64,7 +64,7 @@ class ThreadRunner:
                 value.close()  # Python warns about a coroutine that is never awaited
         elif not isinstance(error, asyncio.CancelledError):
             with contextlib.suppress(Exception):  # a logger that raises
-                text = "the handler of job %s raised after its run had been stopped; the error is ignored: %s: %s"
+                text = "the handler of job %s raised %s: %s after its run had been stopped; the error is ignored"
                 names = ", ".join(map(repr, job_ids))
                 self._logger.debug(text, names, type(error).__name__, message_of(error))
 

@@ -23,7 +23,7 @@ class Run:
 
     reporter: Reporter
     fence: int
-    """Of its first job."""
+    """The fence of its first job."""
     timeout: float | None
     """Seconds that its handler may take; the smallest timeout of its jobs."""
     leases_end: float
@@ -34,7 +34,7 @@ class Run:
     """When its handler was called; None = it is unbegun. Assigned by its executor, as `task` is: each job has
     both, and a method for them would cost measurable time."""
     confirmed = False
-    """That it has begun was reported."""
+    """Whether its begin has been reported."""
     stop_reason: StopReason | None = None
     """Why it was stopped, if it was."""
     abandoned = False
@@ -82,11 +82,11 @@ class Run:
             self.timer.cancel()
 
     def take_slot_back(self) -> None:
-        """Record whether its group waits for the handler, which goes on without its slot."""
+        """Record whether its group waits for the handler, which continues without its slot."""
         self.abandoned = self.begun and holds_group(self.stop_reason)
 
     def is_past_timeout(self, now: float) -> bool:
-        """Whether its handler should have ended by its timeout, and was not even cancelled."""
+        """Whether its timeout has passed and its handler has not even been cancelled."""
         return self._hard_end is not None and now >= self._hard_end + GRACE
 
     def report(self, report: RunReport) -> None:

@@ -1,4 +1,4 @@
-"""Stopping runs: why and since when, and what is left of a handler that ends when it is no longer expected to."""
+"""Stopping runs: the reasons, how long each has been stopping, and cleaning up after a handler that ends late."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def test_a_node_of_a_cluster_is_named_so(kind: str, error: BaseException) -> Non
     "error", [redis.TimeoutError("Timeout connecting to server"), TimeoutError(), ssl.SSLError("x")]
 )
 def test_a_port_that_may_not_speak_tls_is_hinted_at(error: BaseException) -> None:
-    assert str(understood(error, "rediss://example:6379")).endswith("rediss:// needs it, redis:// does without")
+    assert str(understood(error, "rediss://example:6379")).endswith("If not, write redis:// instead of rediss://")
     assert "TLS" not in str(understood(error, WHERE))
 
 

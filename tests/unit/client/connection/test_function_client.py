@@ -220,7 +220,7 @@ def test_a_queue_that_vanishes_again_and_again_is_an_error_in_the_end() -> None:
     for _ in range(2):
         server.answer(gone).answer(OPENED).answer(1)
     server.answer(gone).answer(OPENED)
-    with pytest.raises(ScriptError, match="'orders' disappears as fast as it is opened"):
+    with pytest.raises(ScriptError, match="'orders' was deleted each time it was opened"):
         server.answer(1)
 
 

@@ -1,5 +1,5 @@
 --[[
-How many jobs one call may handle in all, so that no call blocks the server for more than a few milliseconds: a call
+How many jobs one call may handle in total, so that no call blocks the server for more than a few milliseconds: a call
 that reports many outcomes does less of the work that is due, and a call that finds much of it takes fewer jobs. A step
 that leaves work behind asks the caller to call again at once (lib/horizon.lua).
 ]]

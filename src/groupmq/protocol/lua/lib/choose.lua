@@ -82,7 +82,7 @@ local function may_lack(g) return g.delayed > 0 and g.id ~= '' end
 
 -- Choose up to `n` heads, and with each up to `row` jobs of its group, the head included; `most` jobs in all. Heads
 -- come before prefetched jobs, because a rate limit may leave few jobs and some prefetched jobs may be refused later.
--- `more_due`: delayed jobs are due that have not joined their groups yet; a group that may lack one starts nothing.
+-- `more_due`: some due delayed jobs have not joined their groups yet; a group that may lack one starts nothing.
 -- `fill`: if there are fewer jobs than this, further heads are prefetched while `is_fit` allows each of them.
 -- `wait`: the jobs of a group start at once, and the group waits up to that many ms for a full batch; nil = they start
 -- one by one.

@@ -51,9 +51,9 @@ local function made_at(e)
   return e.made
 end
 
--- Returns the id of the job that already stands for this add, or nil; when it was made if this add may replace it, else
--- false; and when it was made, whether or not it still exists. For a throttle, this last time is computed from the end
--- of the entry, which is exact if the first add had the same `ms`.
+-- Returns three values: the id of the job that already stands for this add, or nil; its creation time if this add may
+-- replace it, else false; its creation time in any case, even if it no longer exists. For a throttle, the last one is
+-- computed from the end of the entry, which is exact if the first add had the same `ms`.
 function dedupe.find(gid, d)
   local e = entry(field(gid, d))
   if not e or e.ends <= now then return nil end

@@ -39,8 +39,8 @@ local function groups_of(recs)
   return gids
 end
 
--- Move delayed jobs that are due into their groups, by their sort keys. Returns how many, and whether more are due:
--- then the job that sorts first in a group may not have joined it yet. `expired`: the jobs that this call has failed,
+-- Move delayed jobs that are due into their groups, by their sort keys. Returns how many, and whether more are due;
+-- if so, the job that sorts first in a group may not have joined it yet. `expired`: the jobs that this call has failed,
 -- as due.overdue returns them; they must not be promoted as well.
 function due.promote(expired)
   local ids, more = due_entries.take(K.delayed, JOINS, 1, expired.ids, expired.n)

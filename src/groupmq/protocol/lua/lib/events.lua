@@ -16,7 +16,7 @@ No `active` was published for a job that was still known only as prefetched when
 `completed` has two more columns: 1 = the job became active and completed, else 0; and the worker.
 
 Field `b`, if present, holds the results of the completed jobs, joined. A size of -1 = no result, -2 = no room: read the
-job. A result that is not kept with its job always has room. A kept one has room only within ROOM bytes in all.
+job. A result that is not kept with its job always has room. Kept results have ROOM bytes in total.
 
 The log is bounded in bytes: after each SEGMENT bytes the id of the entry is appended to `segments`, and entries before
 the oldest of KEPT segments are deleted.

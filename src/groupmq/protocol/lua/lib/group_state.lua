@@ -9,7 +9,7 @@ A group is in exactly one state, and only `group_state.decide` decides which. Th
   its head may not start yet parked  in `parked`, by the time it may
   otherwise                  ready   in `ready`, with the score of lib/line.lua
 
-There is no second list of busy groups, and no lock with a lifetime of its own, so a crash cannot leave two records that
+There is no second list of busy groups, and no lock with its own lifetime, so a crash cannot leave two records that
 disagree.
 ]]
 --- @include "lib/clock"

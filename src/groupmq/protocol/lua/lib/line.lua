@@ -16,7 +16,7 @@ local function by_ticket(g)
   if not g.ticket then
     local stored = not g.started and g.at ~= 'none' and redis.call('ZSCORE', K.ready, g.id)
     local ticket = stored and record.ticket_of(tonumber(stored))
-    -- A number that was never drawn is no ticket: the queue had another order when it was stored.
+    -- A number that was never drawn is not a ticket: it was stored while the queue had another order.
     g.ticket = ticket and ticket > 0 and ticket <= meta.seq and ticket or meta.next_seq()
   end
   return record.score(g.head, g.ticket)

@@ -63,7 +63,7 @@ local function merged(raw, numbers, counts)
   return numbers .. pack_pairs(counts)
 end
 
--- All times so far plus those of a minute: its sum, and BUCKETS counts of `found` after index `first`.
+-- Add the times of a minute to all times so far: its sum, and the BUCKETS counts of `found` after index `first`.
 local function added_up(raw, sum, found, first)
   local numbers = { sum, unpack(found, first + 1, first + BUCKETS) }
   if raw and #raw == 6 * #numbers then

@@ -128,7 +128,7 @@ function outcome.apply(outcomes, refused, before)
       stopping.finish(o[FENCE])
     elseif not (l and l.fence == o[FENCE]) then
       refused[#refused + 1] = before + i
-      -- The call that ends a run may overtake the call that reports its begin: then no lease was lost.
+      -- The call that ends a run may overtake the call that reports its begin; no lease was lost then.
       if o[KIND] ~= BEGIN then
         measure.count('lease_lost', 1)
         stopping.finish(o[FENCE])

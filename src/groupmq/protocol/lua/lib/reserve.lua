@@ -32,7 +32,7 @@ local reserve = {}
 local PAUSE = 100 -- ms after a worker had to ask, during which no worker takes a reserve
 local IDLE = 5000 -- ms for which a worker counts as idle after it found nothing
 local OLD = 1000 -- ms; a reserve that was taken longer ago is used up
-local MOST = 20 -- workers to ask in one call
+local MOST = 20 -- the most workers that one call asks
 
 -- Whether a worker had to ask within PAUSE. math.abs, because the clock may have been set back since.
 local function is_asked_for() return meta.asked ~= nil and math.abs(now - meta.asked) < PAUSE end

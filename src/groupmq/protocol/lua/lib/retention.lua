@@ -1,8 +1,8 @@
 --[[
 Finished jobs are kept up to a number, the newest ones. The call that exceeds it deletes the excess, so the bound holds
-at all times. `keep` maps 'completed' and 'failed' to that number, -1 = no bound. Besides as many as have just finished,
-one call deletes at most TRIM old jobs: a bound that was lowered far is reached in steps. 0 does not apply to stored
-jobs: this call forgets the jobs that it ends, and leaves those that other processes keep.
+at all times. `keep` maps 'completed' and 'failed' to that number, -1 = no bound. Beyond one for each job that has just
+finished, one call deletes at most TRIM old jobs, so a bound that was lowered far is reached in steps. A bound of 0 does
+not apply to stored jobs: this call forgets the jobs that it ends, and leaves those that other processes keep.
 
 A job that blocks its group (lib/blocking.lua) is never deleted here and does not count: it stays until a person has
 resolved it. So that calls need not read the same blocking jobs again and again, `spared` in `meta` is a stamp up to

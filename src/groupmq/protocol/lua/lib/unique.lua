@@ -6,8 +6,8 @@ nothing. Removing a job frees its id at once, because a person asked for it; ret
                  ended), when the job was made (6 bytes, ms)
   uniques  zset  ids whose job has ended, by the time at which they are free
 
-A failed job that is kept may run again, and its id then stays taken for as long once more. So its value in `unique` is
-kept with it after that time, without an entry in `uniques`.
+A failed job that is kept may run again, and its id is then taken for the same time again. So its value in `unique` is
+kept as long as the job, even after that time, without an entry in `uniques`.
 
 `uniques` in `meta` is 1 once a job has brought such an id.
 ]]
