@@ -305,6 +305,17 @@ def test_a_job_that_may_run_once_waits_for_nobody(engine: Engine) -> None:
     assert ids(batches(engine, wait=200)) == [["a"]]
 
 
+def test_a_job_that_may_run_once_by_default_waits_for_nobody(engine: Engine) -> None:
+    engine.add("a")
+    assert ids(batches(engine, wait=200, policy=engine.policy._replace(max_attempts=1))) == [["a"]]
+
+
+def test_a_job_that_has_run_before_waits_for_nobody(engine: Engine) -> None:
+    engine.add("a")
+    engine.retry_run(batches(engine).jobs[0], 0)
+    assert ids(batches(engine, wait=200)) == [["a"]]
+
+
 def test_more_groups_than_one_call_looks_at_do_not_make_workers_ask_without_end(engine: Engine) -> None:
     for n in range(150):
         engine.add(f"j{n}", group=f"g{n}")

@@ -66,7 +66,7 @@ class Batches(Working):
     def _is_full_at(self, head: Job, size: int, wait: int, now: int) -> int:
         """When the batch of this head may start. A job that cannot share a batch does not wait for others."""
         since = head.record.created_ms if head.record.order_given else head.record.order_ms
-        alone = not self._fits(head.group) or head.record.max_attempts == 1
+        alone = not self._fits(head.group) or not self._may_share(head)
         if wait == 0 or alone or len(self.waiting(head.group)) >= size:
             return now
         return min(since, now) + wait

@@ -58,8 +58,25 @@ BATCHES = [
         STEADY,
     ),
     Mutant("full batch waits", "+ put - dropped >= size then", "+ put - dropped > size then", STEADY),
-    Mutant("batch waits for ever", "if time <= now or max == 1 then", "if max == 1 then", STEADY),
-    Mutant("job that may run once waits for company", "if time <= now or max == 1 then", "if time <= now then", STEADY),
+    Mutant("batch waits for ever", "if time <= now or not prefetch.may_lead(", "if not prefetch.may_lead(", STEADY),
+    Mutant(
+        "job that may run once waits for company",
+        "prefetch.may_lead(state.load({ id })[1], max, default) then return false",
+        "prefetch.may_lead(state.load({ id })[1], 2, default) then return false",
+        STEADY,
+    ),
+    Mutant(
+        "job that may run once by default waits for company",
+        "prefetch.may_lead(state.load({ id })[1], max, default) then return false",
+        "prefetch.may_lead(state.load({ id })[1], max, 2) then return false",
+        STEADY,
+    ),
+    Mutant(
+        "job that has run before waits for company",
+        "prefetch.may_lead(state.load({ id })[1], max, default) then return false",
+        "prefetch.may_lead(false, max, default) then return false",
+        STEADY,
+    ),
     Mutant("jobs that were taken count as waiting", " + (g.popped or 0)", "", STEADY),
     Mutant("group without batches waits", "  if not filling.fits(g) then return false end\n", "", STEADY),
     Mutant(

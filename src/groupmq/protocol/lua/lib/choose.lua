@@ -84,11 +84,12 @@ local function may_lack(g) return g.delayed > 0 and g.id ~= '' end
 -- come before prefetched jobs, because a rate limit may leave few jobs and some prefetched jobs may be refused later.
 -- `more_due`: some due delayed jobs have not joined their groups yet; a group that may lack one starts nothing.
 -- `fill`: if there are fewer jobs than this, further heads are prefetched while `is_fit` allows each of them.
--- `wait`: the jobs of a group start at once, and the group waits up to that many ms for a full batch; nil = they start
--- one by one.
+-- `who`: the arguments of advance. With `together`, the jobs of a group start at once, and the group waits up to that
+-- many ms for a full batch.
 -- Returns the groups, how many jobs of each were chosen together, all job ids, whether ready groups may be left,
 -- whether that is because the heads were too large, and whether a group waits for a full batch.
-function choose.jobs(n, row, most, more_due, fill, is_fit, wait)
+function choose.jobs(n, row, most, more_due, fill, is_fit, who)
+  local wait, default = who.together, who.policy.max_attempts
   local page, waits = math.max(n, fill), wait ~= nil and wait > 0
   local gids, scores = untouched((more_due or waits) and n + FURTHER or page, call.touched)
   local changed = changed_groups(call.touched, not (more_due or waits) and scores[page] or math.huge)
@@ -108,7 +109,7 @@ function choose.jobs(n, row, most, more_due, fill, is_fit, wait)
     end
     if g.state == 'ready' and more_due and may_lack(g) then
       passed_over = true
-    elseif g.state == 'ready' and waits and filling.waits(g, row, wait) then
+    elseif g.state == 'ready' and waits and filling.waits(g, row, wait, default) then
       unfilled = true
     elseif g.state == 'ready' and taken >= n and not is_fit(g, gids, next_up, fill - count) then
       passed_over = true

@@ -12,6 +12,7 @@ asks again when the head has waited long enough, or when it is woken because a j
 --- @include "lib/horizon"
 --- @include "lib/members"
 --- @include "lib/prefetch"
+--- @include "lib/state"
 --- @include "lib/waiting"
 local filling = {}
 --- @private
@@ -21,15 +22,16 @@ local filling = {}
 function filling.fits(g) return prefetch.keeps_order(g) and not (g.rate or g.opened or g.holds) end
 
 -- Whether a ready group waits for a full batch: fewer than `size` jobs of it wait, and its head has waited less than
--- `wait` ms. A head that can only be alone in its batch, because of its group or because it has one attempt, does not
--- wait for other jobs.
-function filling.waits(g, size, wait)
+-- `wait` ms. A head that can only be alone in its batch, because of its group, or because it has run before or may run
+-- only once, does not wait for other jobs. `default`: as for prefetch.may_lead.
+function filling.waits(g, size, wait, default)
   if not filling.fits(g) then return false end
-  local rec = redis.call('HGET', K.jobs, record.id_of(g.head))
+  local id = record.id_of(g.head)
+  local rec = redis.call('HGET', K.jobs, id)
   if not rec then return false end
   local since, max = record.terms(rec)
   local time = math.min(since, now) + wait
-  if time <= now or max == 1 then return false end
+  if time <= now or not prefetch.may_lead(state.load({ id })[1], max, default) then return false end
   local put, dropped = g.added and #g.added / 2 or 0, (g.removed and #g.removed or 0) + (g.popped or 0)
   if waiting.count(g) + put - dropped >= size then return false end
   horizon.call_again(time)

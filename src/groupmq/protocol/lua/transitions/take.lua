@@ -115,7 +115,7 @@ end
 -- there were fewer than `n` heads. `who`: the arguments of advance. `more_due`: as for choose.jobs.
 function take_next(n, row, most, who, more_due, fill)
   local is_fit = reserve.fitness(who.policy.max_attempts)
-  local groups, lengths, ids, left, full, unfilled = choose.jobs(n, row, most, more_due, fill, is_fit, who.together)
+  local groups, lengths, ids, left, full, unfilled = choose.jobs(n, row, most, more_due, fill, is_fit, who)
   local short = #groups < n
   if #ids == 0 then return NOTHING, {}, left, short end
   local recs, last = read_records(ids, n)
