@@ -28,14 +28,14 @@ class FailedSearch:
     def error(self, summary: str, kind: str) -> Exception:
         """The error to raise. `kind`: what the nodes should be. Where waiting cannot help, it is our error: one of
         the client library would make callers try again for as long as a failover may take."""
-        told = f"{summary} ({'; '.join(self._seen)})"
+        sentence = f"{summary} ({'; '.join(self._seen)})"
         known = [understood(error, "") for error in self._errors]
         refusals = [error for error in known if isinstance(error, ServerRefused) and not may_pass(error)]
         if self._errors and len(refusals) == len(known):
-            return ServerRefused(refusals[0].kind, told)
+            return ServerRefused(refusals[0].kind, sentence)
         if self._errors and all(any(words in str(error) for words in _OTHER_KIND) for error in self._errors):
-            return ConfigurationError(f"redis: {told}; this is not a {kind}: write redis:// for a single server")
-        lost = Unreachable(told)
+            return ConfigurationError(f"redis: {sentence}; this is not a {kind}: write redis:// for a single server")
+        lost = Unreachable(sentence)
         if self._errors and all(speaks_no_tls(error) for error in self._errors):
             lost.__cause__ = self._errors[0]
         return lost

@@ -169,7 +169,7 @@ def is_passing(error: BaseException) -> bool:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether trying again may help: the server is away, or a person may mend it. Refused credentials stay refused."""
+    """Whether trying again may help: the server is away, or a person may fix it. Refused credentials stay refused."""
     if isinstance(error, ServerRefused):
         return error.kind not in ("NOAUTH", "WRONGPASS", "NOPERM")
     return isinstance(error, ConnectionLost)

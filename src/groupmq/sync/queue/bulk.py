@@ -142,7 +142,7 @@ def obliterate(queue: QueueMethods) -> None:
 
 
 def repair(queue: QueueMethods, *, progress: OnProgress | None = None) -> RepairReport:
-    """Look for damage and mend it, in bounded steps, while the queue works. Normally there is none.
+    """Look for damage and repair it, in bounded steps, while the queue works. Normally there is none.
 
     `progress` is called after each step with the number of entries checked so far.
     """
