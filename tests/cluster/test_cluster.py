@@ -132,7 +132,7 @@ async def test_libraries_of_other_releases_are_removed_from_every_primary(calm: 
 async def test_a_plain_url_of_a_node_is_refused_with_the_right_form(calm: Cluster) -> None:
     other = calm.other_than(calm.owner("orders"))
     async with Queue("orders", other.url) as queue:
-        with pytest.raises(ServerRefused, match=r"write redis\+cluster:// in place of redis://") as caught:
+        with pytest.raises(ServerRefused, match=r"write redis\+cluster:// instead of redis://") as caught:
             await queue.add(1)
     assert caught.value.kind == "MOVED"
 

@@ -35,8 +35,8 @@ _BY_CLASS = {
     "MasterDownError": "MASTERDOWN",
 }
 _OTHER_SLOT = (
-    "is a node of a cluster and does not own the slot of this queue; write redis+cluster:// instead of redis://, "
-    "which finds the owner of the slot"
+    "is a node of a cluster and does not own the slot of this queue; write redis+cluster:// instead of redis://: "
+    "the client then finds the owner of each slot"
 )
 # Errors of scripts in a slot that is being moved, or in a cluster that is down, do not begin with an error code.
 _IN_SCRIPT = {"access a non local key in a cluster node": "TRYAGAIN", "while the cluster is down": "CLUSTERDOWN"}
