@@ -67,7 +67,12 @@ GRANTS = [
         "  if true then return nil end",
     ),
     Mutant("a grant that was received is repeated", "  if (who.received or 0) >= fence then", "  if false then"),
-    Mutant("a grant that has ended is repeated", "if who.take == 0 or lease.is_over(id) then", "if who.take == 0 then"),
+    Mutant(
+        "a grant that has ended is repeated",
+        "if who.take == 0 or lease.is_over(id) then",
+        "if who.take == 0 then",
+        "offers: plain",
+    ),
     Mutant("a grant is repeated to a worker without a slot", "if who.take == 0 or lease.is_over", "if lease.is_over"),
     Mutant("the lease of a repeated grant is not renewed", "  W.zadd(K.active, whole(now + who.lease), id)\n", ""),
     Mutant(
@@ -90,11 +95,13 @@ GRANTS = [
         "a grant that nobody received waits for its lease",
         "    elseif take_back_granted(grantee) then\n      horizon.call_again(now)\n    end",
         "    end",
+        "offers: plain",
     ),
     Mutant(
         "a worker that may take a grant back is not told to ask again",
         "take_back_granted(grantee) then\n      horizon.call_again(now)",
         "take_back_granted(grantee) then\n      local _ = now",
+        "offers: plain",
     ),
     Mutant(
         "a worker does not come back for a grant",

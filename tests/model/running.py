@@ -19,6 +19,7 @@ from tests.model.backlog import BacklogMachine
 from tests.model.batching import BatchMachine
 from tests.model.machine import QueueMachine
 from tests.model.mutant import Mutant, loader
+from tests.model.offering import OfferMachine
 from tests.model.rowing import RowMachine
 from tests.model.strategies import KINDS
 
@@ -28,7 +29,12 @@ ROUND = 9
 earlier ones, so many short independent searches find defects in a fifth of the time of a long one."""
 MANY = 400
 """Stories within which every defect must be caught; most are caught after a handful."""
-MACHINES: dict[str, type[QueueMachine]] = {"rows": RowMachine, "backlog": BacklogMachine, "batches": BatchMachine}
+MACHINES: dict[str, type[QueueMachine]] = {
+    "rows": RowMachine,
+    "backlog": BacklogMachine,
+    "batches": BatchMachine,
+    "offers": OfferMachine,
+}
 
 
 BROKEN = ("attempt to call", "Error compiling", "variable '")

@@ -14,6 +14,7 @@ import redis
 from tests.model.backlog import BacklogMachine
 from tests.model.batching import BatchMachine
 from tests.model.machine import QueueMachine
+from tests.model.offering import OfferMachine
 from tests.model.rowing import RowMachine
 from tests.model.running import run
 
@@ -40,3 +41,8 @@ def test_the_same_where_more_is_due_than_one_call_lets_join(client: redis.Redis)
 @pytest.mark.timeout(480 + EXAMPLES)  # a story that fails is shortened for up to five minutes
 def test_the_same_with_handlers_of_batches(client: redis.Redis) -> None:
     run(BatchMachine, client, EXAMPLES, first=FIRST)
+
+
+@pytest.mark.timeout(480 + EXAMPLES)  # a story that fails is shortened for up to five minutes
+def test_the_same_where_adds_grant_jobs_to_idle_workers(client: redis.Redis) -> None:
+    run(OfferMachine, client, EXAMPLES, first=FIRST)
