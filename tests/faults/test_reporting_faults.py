@@ -14,6 +14,7 @@ import redis
 
 from groupmq import JobFailed, Queue
 from tests.faults.conftest import StartServer
+from tests.support.begun import known_to_have_begun
 from tests.support.fleet import Fleet
 from tests.support.listening import Heard, hears
 from tests.support.servers import Kind, prefer
@@ -122,9 +123,10 @@ async def test_a_cancel_is_not_forgotten_over_the_restart_of_its_server(start_se
             [process] = fleet.start()
             job = await queue.add({"seconds": 60}, group_id="g", max_attempts=5)
             after = await queue.add({}, group_id="g")
-            fleet.wait_for(lambda: fleet.lines("start"), "the job runs")
+            await known_to_have_begun(server.url, "orders")  # otherwise the cancel waits for the end of the lease
             fleet.freeze(process)
-            assert await queue.cancel(job.id)
+            async with asyncio.timeout(10):
+                assert await queue.cancel(job.id)
             server.kill()
             server.restart()
             fleet.thaw(process)

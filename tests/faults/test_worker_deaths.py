@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
-import redis
 
 from groupmq import Queue
-from groupmq.protocol.keys import Keys
 from tests.faults.conftest import StartServer
+from tests.support.begun import known_to_have_begun
 from tests.support.deaths import LEASE, kill_workers_in_the_middle, open_runs
 from tests.support.fleet import Fleet
 from tests.support.producing import produce
@@ -117,15 +115,7 @@ async def test_a_job_that_had_run_for_a_while_is_removed_at_once_though_its_work
         with Fleet(server.url, "orders", job_timeout=600) as fleet:
             (worker,) = fleet.start()
             (job_id,) = await produce(queue, [0], seconds=60)
-            client = redis.Redis.from_url(server.url)
-            leases = Keys("groupmq", "orders").fixed("leases")
-            await eventually(lambda: stages(client, leases) == [0], "the job is known to have begun")
+            await known_to_have_begun(server.url, "orders")
             fleet.kill(worker)
             async with asyncio.timeout(20):
                 assert await queue.remove(job_id)
-            client.close()
-
-
-def stages(client: Any, leases: str) -> list[int]:
-    """How far each leased job has come, 0 = it has begun (`lua/lib/lease.lua`)."""
-    return [raw[17] for raw in client.hvals(leases)]
